@@ -13,7 +13,7 @@ from routes.console.components.list_query import list_url, parse_list_query, sea
 from routes.console.pages import inspections
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import NO_ONE
-from tests.safety.examples import sized
+from tests.safety.hypothesis_settings import deterministic_settings
 
 PATH = "/console/inspections"
 
@@ -135,7 +135,7 @@ WORDS = st.text(CHARACTERS, max_size=120)
 PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES) | WORDS.filter(bool)))
 
 
-@sized(300)
+@deterministic_settings(300)
 @given(pairs=PAIRS, word=WORDS)
 def test_form_round_trip_preserves_filters(pairs: list[tuple[str, str]], word: str) -> None:
     listing = inspections.LISTING

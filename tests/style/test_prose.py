@@ -13,7 +13,7 @@ ENFORCED = {
     "CHANGELOG.md", "README.md", "access", "app.py", "bench", "config.py", "demo", "docs", "engine/audit.py",
     "engine/maintenance", "engine/query", "engine/reporting", "engine/postgres", "engine/storage",
     "gunicorn.conf.py", "models", "routes", "serving/start", "tests/console", "tests/docs", "tests/engine",
-    "tests/maintenance", "tests/reporting", "tests/storage", "tests/style", "tests/unit", "wsgi.py",
+    "tests/maintenance", "tests/reporting", "tests/safety", "tests/storage", "tests/style", "tests/unit", "wsgi.py",
 }  # fmt: skip
 """Paths for which sentences and words are checked so far."""
 

@@ -1,17 +1,17 @@
-"""Reads and writes at random that the model understands, and how each is said in the dialect."""
+"""Random reads and writes that the models understand, and the requests that express them."""
 
 import random
 
 from tests.conftest import RESOURCES
-from tests.safety.answers import Embed, Filter, Read
-from tests.safety.model import Delete, Insert, Step, Update, Where
-from tests.safety.sites import Asking, asking
-from tests.safety.vocabulary import TEXT, escaped, plain, quoted
+from tests.safety.read_model import Embed, Filter, Read
+from tests.safety.service_instances import HttpRequest, make_request
+from tests.safety.vocabulary import TEXT, escaped, quoted, without_pattern_characters
+from tests.safety.write_model import Delete, Insert, Step, Update, Where
 from tests.support import oracle
 from tests.support.columns import COLUMNS
 
-# written, relation, (column here, column there), to-one, junction
-WAYS: dict[str, list[tuple]] = {
+# expression in select, related table, (own column, related column), to-one, junction
+RELATIONSHIPS: dict[str, list[tuple]] = {
     "inspections": [
         ("buildings", "buildings", ("building_id", "id"), True, None),
         ("inspectors", "inspectors", ("inspector_id", "id"), True, None),
@@ -61,21 +61,21 @@ WAYS: dict[str, list[tuple]] = {
     ],
 }
 for _table, (_grantee, _target) in oracle.KEYS.items():
-    _far = "buildings" if _target == "building_id" else "inspections"
-    WAYS[_table] = [
+    _target_table = "buildings" if _target == "building_id" else "inspections"
+    RELATIONSHIPS[_table] = [
         (f"users!{_grantee}", "users", (_grantee, "id"), True, None),
-        (_far, _far, (_target, "id"), True, None),
+        (_target_table, _target_table, (_target, "id"), True, None),
     ]
 
 
-class Steps:
-    """Draws reads and writes over a world as it is just now."""
+class StepGenerator:
+    """Draw reads and writes for the current state of a world."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.fresh = 0
+        self.serial = 0
 
-    # Reading
+    # Reads
 
     def read(self, world: dict, user: dict) -> Read:
         rng = self.rng
@@ -84,21 +84,21 @@ class Steps:
         kind = rng.random()
         if kind < 0.1:
             column = rng.choice(COLUMNS[table])
-            return Read(table, (), filters=filters, grouped=column)
+            return Read(table, (), filters=filters, group_by=column)
         if kind < 0.15:
             numbers = [column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]]
             if numbers:
-                return Read(table, (), filters=filters, summed=rng.choice(numbers))
-        either = self.filters(world, table, 2) if rng.random() < 0.15 else ()
+                return Read(table, (), filters=filters, sum_column=rng.choice(numbers))
+        or_filters = self.filters(world, table, 2) if rng.random() < 0.15 else ()
         order = (rng.choice(COLUMNS[table]), rng.random() < 0.5) if rng.random() < 0.4 else None
-        # Without an order any rows would do, and which is nobody's promise.
+        # Without an order, the rows of a limited read are unspecified.
         limit = rng.randrange(1, 6) if order is not None and rng.random() < 0.6 else None
         return Read(
             table,
             self.columns(table),
             self.embeds(world, table, 1),
             filters,
-            either,
+            or_filters,
             order,
             limit,
             rng.randrange(3) if limit is not None and rng.random() < 0.4 else 0,
@@ -123,40 +123,40 @@ class Steps:
             return Filter(column, "in", tuple(each for each in some if each is not None), negated)
         if column in TEXT and rng.random() < 0.5:
             start = rng.randrange(len(value))
-            part = plain(value[start : start + rng.randrange(1, 5)])
+            part = without_pattern_characters(value[start : start + rng.randrange(1, 5)])
             if part.strip() == part and part:
                 return Filter(column, rng.choice(("like", "ilike", "match")), part, negated)
         operator = rng.choice(("eq", "eq", "neq", "gt", "gte", "lt", "lte", "isdistinct"))
         return Filter(column, operator, value, negated)
 
     def value(self, world: dict, table: str, column: str) -> object:
-        """A value of the column, of whichever row, visible or not."""
+        """Return a value of the column from a random row, visible or hidden."""
         rows = world[table]
         return self.rng.choice(rows)[column] if rows else None
 
-    def embeds(self, world: dict, table: str, deep: int) -> tuple[Embed, ...]:
+    def embeds(self, world: dict, table: str, depth: int) -> tuple[Embed, ...]:
         rng = self.rng
-        if rng.random() > 0.6 / deep or deep > 3:
+        if rng.random() > 0.6 / depth or depth > 3:
             return ()
-        written, far, pairs, to_one, junction = rng.choice(WAYS[table])
+        expression, target_table, join_columns, to_one, junction = rng.choice(RELATIONSHIPS[table])
         return (
             Embed(
-                written,
-                far,
-                far,
-                pairs,
+                expression,
+                target_table,
+                target_table,
+                join_columns,
                 to_one,
-                self.columns(far),
+                self.columns(target_table),
                 rng.choice(("", "", "!inner", "!left")),
-                self.filters(world, far, rng.choice((0, 0, 1))),
+                self.filters(world, target_table, rng.choice((0, 0, 1))),
                 rng.choice(("is.null", "not.is.null")) if rng.random() < 0.15 else "",
-                self.embeds(world, far, deep + 1),
+                self.embeds(world, target_table, depth + 1),
                 junction,
                 spread=rng.random() < 0.25,
             ),
         )
 
-    # Writing
+    # Writes
 
     def write(self, world: dict, user: dict) -> Step:
         rng = self.rng
@@ -170,7 +170,7 @@ class Steps:
         return Delete(table, self.where(world, table))
 
     def where(self, world: dict, table: str) -> Where:
-        """Mostly one row, sometimes several, or those of a client or building."""
+        """Return a condition: usually one row, sometimes several, or the rows of a client or building."""
         rng = self.rng
         columns = [*oracle.KEYS.get(table, ("id",))]
         if rng.random() < 0.25:
@@ -184,32 +184,36 @@ class Steps:
         row = self.row(world, user, table)
         columns = [column for column in row if column != "email"]
         chosen = self.rng.sample(columns, min(len(columns), self.rng.choice((1, 1, 2))))
-        moving = [column for column in ("client_id", "building_id") if column in columns]
-        if moving and self.rng.random() < 0.4:
-            chosen = moving
+        owner_columns = [column for column in ("client_id", "building_id") if column in columns]
+        if owner_columns and self.rng.random() < 0.4:
+            chosen = owner_columns
         if table in oracle.KEYS and self.rng.random() < 0.5:
             chosen = ["assigned_by"]
         return {column: row[column] for column in chosen}
 
     def row(self, world: dict, user: dict, table: str) -> dict:
         rng = self.rng
-        self.fresh += 1
+        self.serial += 1
         if table in oracle.KEYS:
             grantee, target = oracle.KEYS[table]
-            far = "buildings" if target == "building_id" else "inspections"
+            target_table = "buildings" if target == "building_id" else "inspections"
             signed = rng.choice((None, user["id"], user["id"], rng.choice(world["users"])["id"]))
-            return {grantee: rng.choice(world["users"])["id"], target: self.id_of(world, far), "assigned_by": signed}
+            return {
+                grantee: rng.choice(world["users"])["id"],
+                target: self.id_of(world, target_table),
+                "assigned_by": signed,
+            }
         return {
-            "clients": lambda: {"name": f"Step {self.fresh}"},
-            "inspectors": lambda: {"name": f"Step {self.fresh}", "email": None},
+            "clients": lambda: {"name": f"Step {self.serial}"},
+            "inspectors": lambda: {"name": f"Step {self.serial}", "email": None},
             "users": lambda: {
-                "email": f"step{self.fresh}@step.example",
-                "name": f"Step {self.fresh}",
+                "email": f"step{self.serial}@step.example",
+                "name": f"Step {self.serial}",
                 "role": rng.choice(("client_manager",) * 4 + ("client_admin", "super_admin")),
                 "client_id": rng.choice((user["client_id"], self.id_of(world, "clients"), None)),
             },
             "buildings": lambda: {
-                "name": f"Step {self.fresh}",
+                "name": f"Step {self.serial}",
                 "client_id": rng.choice((user["client_id"] or 1, self.id_of(world, "clients"))),
                 "units": rng.choice((None, 3)),
             },
@@ -217,9 +221,12 @@ class Steps:
                 "building_id": self.id_of(world, "buildings"),
                 "inspection_type": rng.choice(("fire", "lead")),
                 "inspector_id": rng.choice((None, self.id_of(world, "inspectors"))),
-                "notes": f"Step {self.fresh}",
+                "notes": f"Step {self.serial}",
             },
-            "reports_lead": lambda: {"inspection_id": self.id_of(world, "inspections"), "result": f"Step {self.fresh}"},
+            "reports_lead": lambda: {
+                "inspection_id": self.id_of(world, "inspections"),
+                "result": f"Step {self.serial}",
+            },
         }[table]()
 
     def id_of(self, world: dict, table: str) -> int:
@@ -227,22 +234,22 @@ class Steps:
         return self.rng.choice(rows)["id"] if rows and self.rng.random() < 0.95 else 999
 
 
-# How they are said
+# Requests
 
 
-def said(read: Read) -> Asking:
-    """The GET of a read."""
+def read_request(read: Read) -> HttpRequest:
+    """Return the GET of a read."""
     parts: list[str] = []
-    if read.grouped is not None:
-        select = f"{read.grouped},count()"
-    elif read.summed is not None:
-        select = f"{read.summed}.sum(),count()"
+    if read.group_by is not None:
+        select = f"{read.group_by},count()"
+    elif read.sum_column is not None:
+        select = f"{read.sum_column}.sum(),count()"
     else:
-        select = ",".join((*read.columns, *(embed_said(each, "", parts) for each in read.embeds)))
+        select = ",".join((*read.columns, *(embed_expression(each, "", parts) for each in read.embeds)))
     parts.insert(0, f"select={select}")
     parts += [f"{each.column}={operation(each, '=')}" for each in read.filters]
-    if read.either:
-        inside = ",".join(f"{each.column}.{operation(each, '.')}" for each in read.either)
+    if read.or_filters:
+        inside = ",".join(f"{each.column}.{operation(each, '.')}" for each in read.or_filters)
         parts.append(f"or=({inside})")
     if read.order is not None:
         column, descending = read.order
@@ -251,20 +258,20 @@ def said(read: Read) -> Asking:
         parts.append(f"order={','.join(terms)}")
     if read.limit is not None:
         parts.append(f"limit={read.limit}&offset={read.offset}")
-    prefer = None if read.grouped or read.summed else "count=exact"
-    return asking("GET", f"/{read.table}?{'&'.join(parts)}", prefer=prefer)
+    prefer = None if read.group_by or read.sum_column else "count=exact"
+    return make_request("GET", f"/{read.table}?{'&'.join(parts)}", prefer=prefer)
 
 
-def embed_said(embed: Embed, above: str, parts: list[str]) -> str:
+def embed_expression(embed: Embed, above: str, parts: list[str]) -> str:
     here = f"{above}{embed.name}"
     parts += [f"{here}.{each.column}={operation(each, '=')}" for each in embed.filters]
-    if embed.null:
-        parts.append(f"{here}={embed.null}")
-    inside = [*embed.columns, *(embed_said(each, f"{here}.", parts) for each in embed.embeds)]
-    return f"{'...' * embed.spread}{embed.written}{embed.join}({','.join(inside)})"
+    if embed.null_filter:
+        parts.append(f"{here}={embed.null_filter}")
+    inside = [*embed.columns, *(embed_expression(each, f"{here}.", parts) for each in embed.embeds)]
+    return f"{'...' * embed.spread}{embed.expression}{embed.join}({','.join(inside)})"
 
 
-def operation(each: Filter, tie: str) -> str:
+def operation(each: Filter, separator: str) -> str:
     negated = "not." if each.negated else ""
     if each.operator == "is":
         return f"{negated}is.null"
@@ -273,17 +280,17 @@ def operation(each: Filter, tie: str) -> str:
     value = str(each.value)
     if each.operator in ("like", "ilike"):
         value = f"*{value}*"
-    return f"{negated}{each.operator}.{escaped(value) if tie == '=' else quoted(value)}"
+    return f"{negated}{each.operator}.{escaped(value) if separator == '=' else quoted(value)}"
 
 
-def written(step: Step) -> Asking:
-    """The request of a write."""
+def write_request(step: Step) -> HttpRequest:
+    """Return the request of a write."""
     prefer = "return=minimal, count=exact"
     if isinstance(step, Insert):
         body = list(step.rows) if len(step.rows) > 1 else step.rows[0]
-        return asking("POST", f"/{step.table}", body, prefer=prefer)
+        return make_request("POST", f"/{step.table}", body, prefer=prefer)
     values = ",".join(quoted(value) for value in step.where.values)
     path = f"/{step.table}?{step.where.column}=in.({values})"
     if isinstance(step, Update):
-        return asking("PATCH", path, step.changes, prefer=prefer)
-    return asking("DELETE", path, prefer=prefer)
+        return make_request("PATCH", path, step.changes, prefer=prefer)
+    return make_request("DELETE", path, prefer=prefer)

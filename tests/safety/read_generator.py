@@ -1,16 +1,17 @@
-"""Reads at random: select, embeds, filters, orders, aggregates, Prefer, Range and media types, mostly well-formed, with
-values out of a vocabulary.
+"""Random reads: select, embeds, filters, orders, aggregates, Prefer, Range and media types.
+
+Most reads are well-formed. Their values come from a vocabulary.
 """
 
 import random
 
 from tests.conftest import RESOURCES
-from tests.safety.sites import Asking, asking
-from tests.safety.vocabulary import DATES, TEXT, TIMES, Vocabulary, escaped, plain, quoted
+from tests.safety.service_instances import HttpRequest, make_request
+from tests.safety.vocabulary import DATES, TEXT, TIMES, Vocabulary, escaped, quoted, without_pattern_characters
 from tests.support import oracle
 from tests.support.columns import COLUMNS
 
-# Embeds: (how it is written, the relation it leads to, whether it is one row)
+# Embeds: (expression in select, related table, to-one)
 EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "inspections": (
         ("buildings", "buildings", True),
@@ -49,7 +50,7 @@ EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
         for table, key in oracle.KEYS.items()
     },
 }
-DEEP = 3
+DEPTH_MAX = 3
 CASTS = {"text": ("int", "date", "uuid", "boolean", "float8", "text"), "number": ("text", "numeric")}
 MEDIA = (
     "text/csv",
@@ -57,25 +58,25 @@ MEDIA = (
     "application/vnd.pgrst.array+json;nulls=stripped",
     "application/json",
 )
-PARTS = "abcdeoprt0123456789 %"
+PATTERN_CHARACTERS = "abcdeoprt0123456789 %"
 
 
-class Queries:
-    """Draws reads."""
+class ReadGenerator:
+    """Draw reads."""
 
-    def __init__(self, rng: random.Random, words: Vocabulary) -> None:
+    def __init__(self, rng: random.Random, vocabulary: Vocabulary) -> None:
         self.rng = rng
-        self.words = words
+        self.vocabulary = vocabulary
 
-    def chance(self, share: float) -> bool:
-        return self.rng.random() < share
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
 
-    def read(self) -> Asking:
+    def read(self) -> HttpRequest:
         table = self.rng.choice(RESOURCES)
         method = "HEAD" if self.chance(0.05) else "GET"
         prefix = "/rest/v1" if self.chance(0.05) else ""
         query = self.query(table)
-        return asking(method, f"{prefix}/{table}?{query}", **self.headers())
+        return make_request(method, f"{prefix}/{table}?{query}", **self.headers())
 
     def headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
@@ -106,17 +107,17 @@ class Queries:
             parts.append(f"offset={self.rng.randrange(5)}")
         return "&".join(parts)
 
-    def select(self, table: str, path: tuple[str, ...], parts: list[str], deep: int) -> str:
+    def select(self, table: str, path: tuple[str, ...], parts: list[str], depth: int) -> str:
         if self.chance(0.12):
             return self.aggregates(table)
         items = ["*"] if self.chance(0.35) else [self.item(table) for _ in range(self.rng.randrange(1, 4))]
-        if deep < DEEP and self.chance(0.65 - 0.2 * deep):
-            ways = self.rng.sample(EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table])))
-            taken: set[str] = set()
-            for way in ways:
-                if way[1] not in taken:
-                    taken.add(way[1])
-                    items.append(self.embed(way, path, parts, deep + 1))
+        if depth < DEPTH_MAX and self.chance(0.65 - 0.2 * depth):
+            relationships = self.rng.sample(EMBEDS[table], min(self.rng.choice((1, 1, 2)), len(EMBEDS[table])))
+            chosen: set[str] = set()
+            for relationship in relationships:
+                if relationship[1] not in chosen:
+                    chosen.add(relationship[1])
+                    items.append(self.embed(relationship, path, parts, depth + 1))
         self.rng.shuffle(items)
         return ",".join(items)
 
@@ -134,63 +135,63 @@ class Queries:
         found = [self.rng.choice(("count()", f"{column}.{kind}()", f"n:{column}.{kind}()"))]
         if self.chance(0.6):
             found.append(self.rng.choice(COLUMNS[table]))
-        ones = [way for way in EMBEDS[table] if way[2]]
-        if ones and self.chance(0.4):
-            written, target, _ = self.rng.choice(ones)
-            found.append(f"{written}({self.rng.choice(COLUMNS[target])})")
+        to_one_relationships = [relationship for relationship in EMBEDS[table] if relationship[2]]
+        if to_one_relationships and self.chance(0.4):
+            expression, target, _ = self.rng.choice(to_one_relationships)
+            found.append(f"{expression}({self.rng.choice(COLUMNS[target])})")
         return ",".join(found)
 
-    def embed(self, way: tuple[str, str, bool], path: tuple[str, ...], parts: list[str], deep: int) -> str:
-        written, target, to_one = way
+    def embed(self, relationship: tuple[str, str, bool], path: tuple[str, ...], parts: list[str], depth: int) -> str:
+        expression, target, to_one = relationship
         name = target
         alias = ""
         if self.chance(0.1):
-            name = f"e{deep}"
+            name = f"e{depth}"
             alias = f"{name}:"
         if to_one and self.chance(0.1):
-            return f"...{written}({self.item(target)})"
+            return f"...{expression}({self.item(target)})"
         spread = ""
         if not alias and self.chance(0.15):
             spread = "..."
         join = self.rng.choice(("", "", "", "!inner", "!left"))
-        here = (*path, name)
-        inside = "" if self.chance(0.05) else self.select(target, here, parts, deep)
-        at = ".".join(here)
-        parts += self.filters(target, f"{at}.", self.rng.choice((0, 0, 0, 1, 1)))
+        embed_path = (*path, name)
+        inside = "" if self.chance(0.05) else self.select(target, embed_path, parts, depth)
+        prefix = ".".join(embed_path)
+        parts += self.filters(target, f"{prefix}.", self.rng.choice((0, 0, 0, 1, 1)))
         if self.chance(0.15):
-            parts.append(f"{at}.order={self.order(target)}")
+            parts.append(f"{prefix}.order={self.order(target)}")
         if self.chance(0.12):
-            parts.append(f"{at}.limit={self.rng.randrange(3)}")
+            parts.append(f"{prefix}.limit={self.rng.randrange(3)}")
         if self.chance(0.2):
             null = self.rng.choice(("is.null", "not.is.null"))
             parts.append(f"{'.'.join((*path, name))}={null}" if path else f"{name}={null}")
         if to_one and not path and self.chance(0.15):
             direction = self.rng.choice(("asc", "desc", "desc.nullslast"))
             parts.append(f"order={name}({self.rng.choice(COLUMNS[target])}).{direction}")
-        return f"{alias}{spread}{written}{join}({inside})"
+        return f"{alias}{spread}{expression}{join}({inside})"
 
-    def filters(self, table: str, at: str, count: int) -> list[str]:
+    def filters(self, table: str, prefix: str, count: int) -> list[str]:
         found = []
         for _ in range(count):
             if self.chance(0.12):
                 joined = ",".join(self.condition(table, ".") for _ in range(self.rng.randrange(1, 4)))
                 tree = self.rng.choice(("and", "or", "not.and", "not.or"))
-                found.append(f"{at}{tree}=({joined})")
+                found.append(f"{prefix}{tree}=({joined})")
             else:
-                found.append(at + self.condition(table, "="))
+                found.append(prefix + self.condition(table, "="))
         return found
 
-    def condition(self, table: str, tie: str) -> str:
+    def condition(self, table: str, separator: str) -> str:
         column = self.rng.choice(COLUMNS[table])
         negated = "not." if self.chance(0.15) else ""
-        return f"{column}{tie}{negated}{self.operation(table, column, in_tree=tie == '.')}"
+        return f"{column}{separator}{negated}{self.operation(table, column, in_tree=separator == '.')}"
 
     def operation(self, table: str, column: str, *, in_tree: bool) -> str:
-        value = self.words.draw(self.rng, table, column)
+        value = self.vocabulary.draw(self.rng, table, column)
         if self.chance(0.1):
             return self.rng.choice(("is.null", "not.is.null", "is.not_null"))
         if self.chance(0.12):
-            values = [self.words.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))]
+            values = [self.vocabulary.draw(self.rng, table, column) for _ in range(self.rng.randrange(4))]
             return f"in.({','.join(quoted(each) for each in values)})"
         if column in TEXT and self.chance(0.6):
             return self.text_operation(str(value), in_tree=in_tree)
@@ -199,13 +200,13 @@ class Queries:
 
     def text_operation(self, value: str, *, in_tree: bool) -> str:
         start = self.rng.randrange(len(value)) if value else 0
-        part = value[start : start + self.rng.randrange(1, 6)] or self.rng.choice(PARTS)
+        part = value[start : start + self.rng.randrange(1, 6)] or self.rng.choice(PATTERN_CHARACTERS)
         operator = self.rng.choice(("like", "ilike", "like(any)", "match", "imatch", "ilike(all)"))
         if operator.endswith(")"):
-            other = self.rng.choice(PARTS)
-            listed = f'{{"*{plain(part)}*","*{plain(other)}*"}}'
+            other = self.rng.choice(PATTERN_CHARACTERS)
+            listed = f'{{"*{without_pattern_characters(part)}*","*{without_pattern_characters(other)}*"}}'
             return f"{operator}.{quoted(listed) if in_tree else escaped(listed)}"
-        pattern = f"*{plain(part)}*" if "like" in operator else plain(part)
+        pattern = f"*{without_pattern_characters(part)}*" if "like" in operator else without_pattern_characters(part)
         return f"{operator}.{quoted(pattern) if in_tree else escaped(pattern)}"
 
     def order(self, table: str) -> str:

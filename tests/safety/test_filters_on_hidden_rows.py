@@ -1,5 +1,7 @@
-"""Filters look at no hidden value, whatever plan the database chooses: a few visible rows among thousands of hidden
-ones, with the database's own statistics of them, so that it has every reason to begin elsewhere.
+"""Filters never run on hidden values, whatever plan the database chooses.
+
+A few visible rows stand among 1,500 hidden rows, and the database has statistics of them. A plan that starts with
+hidden rows is therefore attractive.
 """
 
 from dataclasses import replace
@@ -11,20 +13,20 @@ from access.policy import AccessRule
 from engine.query import operators
 from engine.query.read import plan
 from routes.postgrest.querystring import parse
-from tests.safety.planted import forget_plans
-from tests.safety.sites import Site, asking
-from tests.safety.spies import Spy
+from tests.safety.filter_spy import FilterSpy
+from tests.safety.plan_caches import clear_plan_caches
+from tests.safety.service_instances import ServiceInstance, make_request
 from tests.safety.vocabulary import TEXT
 from tests.support.worlds import LONG_AGO, building_row, user_row
 
-HIDDEN = 1_500
+HIDDEN_BUILDINGS = 1_500
 ADMIN = user_row(1, "client_admin", 1)
 MANAGER = user_row(2, "client_manager", 1)
 ROOT = user_row(0, "super_admin", None)
 
 
-def lopsided_world() -> dict:
-    """Client 1 has three of everything, client 2 all the rest; all of client 2's texts begin with `secret`."""
+def mostly_hidden_world() -> dict:
+    """Return a world with three rows of client 1 and 1,500 of client 2. Texts of client 2 begin with `secret`."""
     times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
     world: dict = {
         "clients": [{"id": n, "name": f"client {n}", **times} for n in (1, 2)],
@@ -35,11 +37,11 @@ def lopsided_world() -> dict:
         "reports_lead": [],
         "client_admin_building_access": [],
         "client_admin_inspection_access": [],
-        "client_manager_building_access": [grant("manager_id", "building_id", HIDDEN + 1)],
-        "client_manager_inspection_access": [grant("manager_id", "inspection_id", HIDDEN + 2)],
+        "client_manager_building_access": [grant("manager_id", "building_id", HIDDEN_BUILDINGS + 1)],
+        "client_manager_inspection_access": [grant("manager_id", "inspection_id", HIDDEN_BUILDINGS + 2)],
     }
-    for n in range(1, HIDDEN + 4):
-        word, client_id = ("secret", 2) if n <= HIDDEN else ("open", 1)
+    for n in range(1, HIDDEN_BUILDINGS + 4):
+        word, client_id = ("secret", 2) if n <= HIDDEN_BUILDINGS else ("open", 1)
         named = {"name": f"{word} {n}", "city": f"{word} {n}"}
         world["buildings"].append({**building_row(n, client_id), **named})
         world["inspectors"].append({"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"})
@@ -101,76 +103,80 @@ QUERIES = (
 
 
 @pytest.fixture(scope="module")
-def lopsided(site: Site) -> Site:
-    site.load(lopsided_world())
-    site.side.sql("ANALYZE")
-    return site
+def mostly_hidden_instance(instance: ServiceInstance) -> ServiceInstance:
+    instance.load(mostly_hidden_world())
+    instance.direct_database.sql("ANALYZE")
+    return instance
 
 
 @pytest.fixture(scope="module")
-def spy(lopsided: Site) -> Spy:
-    return Spy.upon(lopsided.app, lopsided.side)
+def spy(mostly_hidden_instance: ServiceInstance) -> FilterSpy:
+    return FilterSpy.attach(mostly_hidden_instance.app, mostly_hidden_instance.direct_database)
 
 
-def secrets(site: Site, user: dict) -> set[str]:
-    """Every text that the user may not see. An admin sees all inspectors."""
+def hidden_texts(instance: ServiceInstance, user: dict) -> set[str]:
+    """Return every text that the user may not see. An admin sees all inspectors."""
     tables = ["buildings", "inspections", "reports_lead", "users"]
     tables += ["inspectors"] if user is MANAGER else []
-    rows = [row for table in tables for row in site.rows(table)]
+    rows = [row for table in tables for row in instance.rows(table)]
     texts = {str(value).lower() for row in rows for c, value in row.items() if c in TEXT}
     own = {"secret"} if user is MANAGER else set()
     shown = set() if user is MANAGER else {
-        str(value).lower() for row in site.rows("inspectors") for value in row.values()
+        str(value).lower() for row in instance.rows("inspectors") for value in row.values()
     }  # fmt: skip
     return {text for text in texts | own if text.startswith("secret")} - shown
 
 
 @pytest.mark.parametrize("user", [ADMIN, MANAGER], ids=["admin", "manager"])
 @pytest.mark.parametrize("query", QUERIES)
-def test_no_filter_is_run_on_a_hidden_row(lopsided: Site, spy: Spy, query: str, user: dict) -> None:
-    spy.begin(secrets(lopsided, user))
+def test_read_filter_never_runs_on_hidden_rows(
+    mostly_hidden_instance: ServiceInstance, spy: FilterSpy, query: str, user: dict
+) -> None:
+    spy.reset(hidden_texts(mostly_hidden_instance, user))
 
     for method, path in (("GET", query), ("GET", f"{query}&limit=1"), ("HEAD", query)):
-        answer = lopsided.send(user, asking(method, path, prefer="count=exact"))
-        assert answer.status in (200, 206, 400), answer
+        response = mostly_hidden_instance.send(user, make_request(method, path, prefer="count=exact"))
+        assert response.status in (200, 206, 400), response
 
-    assert not spy.saw
+    assert not spy.hidden_values_seen
 
 
 @pytest.mark.parametrize("user", [ADMIN, MANAGER], ids=["admin", "manager"])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_no_filter_of_a_write_is_run_on_a_hidden_row(lopsided: Site, spy: Spy, method: str, user: dict) -> None:
-    spy.begin(secrets(lopsided, user))
+def test_write_filter_never_runs_on_hidden_rows(
+    mostly_hidden_instance: ServiceInstance, spy: FilterSpy, method: str, user: dict
+) -> None:
+    spy.reset(hidden_texts(mostly_hidden_instance, user))
     body = {"notes": "x"} if method == "PATCH" else None
 
     query = "/inspections?notes=ilike.*1*&status=match.2"
-    answer = lopsided.send(user, asking(method, query, body, prefer="tx=rollback"))
+    response = mostly_hidden_instance.send(user, make_request(method, query, body, prefer="tx=rollback"))
 
-    assert answer.status == (204 if user is ADMIN else 403)
-    assert not spy.saw
-    assert spy.calls > 0 or user is MANAGER, "a spy that hears nothing proves nothing"
-
-
-OPERATIONS = [name for name, operator in operators.OPERATORS.items() if not operator.leak_proof]
+    assert response.status == (204 if user is ADMIN else 403)
+    assert not spy.hidden_values_seen
+    assert spy.calls > 0 or user is MANAGER, "the spy recorded no call"
 
 
-def unguarded(operation: str) -> list[str]:
-    """The statements in which a filter of that operator stands bare beside the rule."""
+LEAKING_OPERATORS = [name for name, operator in operators.OPERATORS.items() if not operator.leak_proof]
+
+
+def statements_without_barrier(operation: str) -> list[str]:
+    """Return the statements that evaluate a filter of the operator outside the rule's CASE."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     shape = parse(f"select=id&notes={operation}.x".encode()).shape
     made = plan.plan_read("sqlite", "inspections", shape, rule)
     return [each.sql for each in (made.rows, made.count) if "CASE WHEN" not in each.sql]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_filter_that_tells_stands_behind_the_rule(operation: str) -> None:
-    assert not unguarded(operation)
+@pytest.mark.parametrize("operation", LEAKING_OPERATORS)
+def test_leaking_filter_is_behind_the_rule(operation: str) -> None:
+    assert not statements_without_barrier(operation)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, dialect: str) -> None:
-    """Inspections of visible buildings are visible; a database may begin with all inspections, though."""
+@pytest.mark.parametrize("operation", LEAKING_OPERATORS)
+def test_leaking_filter_of_implied_embed_is_behind_the_rule(operation: str, dialect: str) -> None:
+    """Inspections of visible buildings are visible, but a plan may start with all inspections."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     query = f"select=id,inspections!inner(id)&inspections.notes={operation}.x"
 
@@ -178,26 +184,26 @@ def test_it_does_so_where_a_visible_row_implies_the_other(operation: str, dialec
 
     for each in (made.rows, made.count):
         assert "CASE WHEN" in each.sql
-        behind = each.sql.partition("CASE WHEN")[2].partition(" THEN ")[0]
-        assert "client_id" in behind
+        condition = each.sql.partition("CASE WHEN")[2].partition(" THEN ")[0]
+        assert "client_id" in condition
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-@pytest.mark.parametrize("said", ["is.null", "not.is.null", "eq.x", "not.in.(x)"])
-def test_what_looks_into_json_stands_behind_the_rule(said: str, dialect: str) -> None:
-    """To read it takes the longer the more there is of it, whatever is asked of it then."""
+@pytest.mark.parametrize("operation", ["is.null", "not.is.null", "eq.x", "not.in.(x)"])
+def test_json_path_filter_is_behind_the_rule(operation: str, dialect: str) -> None:
+    """The time to read JSON grows with its length, whatever the operator."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    shape = parse(f"select=id&before->>name={said}".encode()).shape
+    shape = parse(f"select=id&before->>name={operation}".encode()).shape
 
     made = plan.plan_read(dialect, "audit_log", shape, rule)
 
     for each in (made.rows, made.count):
-        before, _, behind = each.sql.partition("CASE WHEN")
+        before, _, condition = each.sql.partition("CASE WHEN")
         assert "->" not in before
-        assert "client_id" in behind.partition(" THEN ")[0]
+        assert "client_id" in condition.partition(" THEN ")[0]
 
 
-def test_a_server_looks_at_the_clock_within_a_row_of_much_json() -> None:
+def test_postgresql_checks_time_in_each_json_path_filter() -> None:
     filters = "".join(f"&before->>name{n}=is.null" for n in range(9))
     shape = parse(f"select=id{filters}".encode()).shape
 
@@ -206,30 +212,30 @@ def test_a_server_looks_at_the_clock_within_a_row_of_much_json() -> None:
     assert made.rows.sql.count("pg_sleep") == 9
 
 
-def test_without_the_barrier_it_would_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: the check above is one that can fail."""
-    bare = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
-    monkeypatch.setattr(operators, "OPERATORS", bare)
-    forget_plans()
+def test_missing_barrier_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: the barrier check fails without the barrier."""
+    leak_proof_operators = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
+    monkeypatch.setattr(operators, "OPERATORS", leak_proof_operators)
+    clear_plan_caches()
 
-    assert all(unguarded(operation) for operation in OPERATIONS)
+    assert all(statements_without_barrier(operation) for operation in LEAKING_OPERATORS)
 
     monkeypatch.undo()
-    forget_plans()
+    clear_plan_caches()
 
 
 @pytest.mark.parametrize("role", list(Role))
-@pytest.mark.parametrize(("count", "looks"), [(1, False), (8, False), (9, True), (99, True)])
-def test_a_server_looks_at_the_clock_within_a_row_that_takes_long(role: Role, count: int, looks: bool) -> None:
-    """And within no other: what is volatile cannot be joined, and is looked up row by row."""
+@pytest.mark.parametrize(("count", "has_check"), [(1, False), (8, False), (9, True), (99, True)])
+def test_postgresql_checks_time_in_rows_with_many_pattern_filters(role: Role, count: int, has_check: bool) -> None:
+    """Other queries have no check: a volatile condition prevents joins and causes a lookup per row."""
     filters = "".join(f"&buildings.name=like.{n}*" for n in range(count))
     shape = parse(f"select=id,buildings!inner(id){filters}".encode()).shape
 
     made = plan.plan_read("postgresql", "inspections", shape, AccessRule(GRANT_PROFILES[role, True, True]))
 
     for each in (made.rows, made.count):
-        assert each.sql.count("pg_sleep") == each.sql.count(" LIKE ") * looks >= count * looks
+        assert each.sql.count("pg_sleep") == each.sql.count(" LIKE ") * has_check >= count * has_check
 
 
-def test_comparisons_keep_their_index() -> None:
-    assert unguarded("eq"), "a leak-proof operator needs no barrier"
+def test_leak_proof_comparison_has_no_barrier() -> None:
+    assert statements_without_barrier("eq"), "a leak-proof operator needs no barrier"

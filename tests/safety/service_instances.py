@@ -1,5 +1,6 @@
-"""Sites: the service over a database whose rows are replaced at will, asked without a socket, with a clock that
-stands still and UUIDs that count, so that a seed repeats a run exactly.
+"""Service instances over replaceable rows, called without a socket.
+
+The clock is frozen and UUIDs are sequential, so a seed repeats a run exactly.
 """
 
 import functools
@@ -19,17 +20,17 @@ import pytest
 
 from engine.postgres import database as server
 from engine.storage.clock import Clock
-from tests.safety.sides import Side, beside
+from tests.safety.database_access import DirectDatabaseAccess, open_direct_access
 from tests.support import databases, oracle, tokens
 from tests.support.applications import open_app
 
-MOMENT = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
+NOW_SECONDS = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
 HOUR_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """One request, by whomever it is sent."""
+class HttpRequest:
+    """One request, without its sender."""
 
     method: str
     path: str
@@ -42,22 +43,22 @@ class Asking:
         return f"{self.method} {self.path}{headers}{body}"
 
 
-def asking(method: str, path: str, body: object = None, prefer: str | None = None, **headers: str) -> Asking:
-    """Make a request; a body that is no bytes travels as JSON, `accept_profile=` as Accept-Profile."""
+def make_request(method: str, path: str, body: object = None, prefer: str | None = None, **headers: str) -> HttpRequest:
+    """Return a request. Bodies other than bytes become JSON; `accept_profile=` becomes Accept-Profile."""
     named = [(name.replace("_", "-").title(), value) for name, value in headers.items()]
     if prefer:
         named.append(("Prefer", prefer))
     if body is None:
-        return Asking(method, path, b"", tuple(named))
+        return HttpRequest(method, path, b"", tuple(named))
     if not any(name == "Content-Type" for name, _ in named):
         named.append(("Content-Type", "application/json"))
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return Asking(method, path, raw, tuple(named))
+    return HttpRequest(method, path, raw, tuple(named))
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """All that came back, but for the date."""
+class HttpResponse:
+    """A response without its Date header."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -81,39 +82,39 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Site:
-    """An app over one database, and a way to its rows that does not lead through the app."""
+class ServiceInstance:
+    """An app over one database, with direct access to its rows."""
 
     app: object
-    side: Side
+    direct_database: DirectDatabaseAccess
     bearers: dict[str, str] = field(default_factory=dict)
-    told: Counter = field(default_factory=Counter)
+    known_audit_entries: Counter = field(default_factory=Counter)
 
     def load(self, world: dict) -> None:
-        """Make the world's rows the only ones; what is kept to sign in is gone with its users."""
+        """Replace all rows by the world's rows, and clear the sign-in tables."""
         owned = {
             table: [{**row, "client_id": owner(world, row)} for row in world[table]] for table, owner in OWNERS.items()
         }
-        self.side.load({**world, **owned})
-        # What is remembered until a row changes: here all of them changed, and the trail began anew.
+        self.direct_database.load({**world, **owned})
+        # Direct access bypasses the cache's invalidation.
         self.app.extensions["walkthrough"].cache.clear()
 
     def world(self) -> dict[str, list[dict]]:
-        """Every row of every resource as it is stored, in the order of its keys."""
-        return self.side.world()
+        """Return every stored row of every resource, in key order."""
+        return self.direct_database.world()
 
     def rows(self, table: str) -> list[dict]:
-        return self.side.rows(table)
+        return self.direct_database.rows(table)
 
-    def send(self, who: dict | str | None, request: Asking) -> Answer:
-        """Send a request as a user (a row), as whoever bears a token (text), or as nobody."""
+    def send(self, who: dict | str | None, request: HttpRequest) -> HttpResponse:
+        """Send a request as a user (a row), with a bearer token (text), or without a token."""
         headers = {"apikey": tokens.ANON_KEY, "Accept": "*/*"}
         if who is not None:
             headers["Authorization"] = f"Bearer {self.bearer(who)}"
         headers.update(request.headers)
         return self.open(request, headers)
 
-    def open(self, request: Asking, headers: dict[str, str]) -> Answer:
+    def open(self, request: HttpRequest, headers: dict[str, str]) -> HttpResponse:
         path, _, query = request.path.partition("?")
         environ = {
             "REQUEST_METHOD": request.method,
@@ -139,22 +140,22 @@ class Site:
         for name, value in headers.items():
             key = name.upper().replace("-", "_")
             environ[key if key == "CONTENT_TYPE" else f"HTTP_{key}"] = value
-        got: list = []
-        chunks = self.app.wsgi_app(environ, lambda status, headers, *_: got.extend((status, headers)))
+        started: list = []
+        chunks = self.app.wsgi_app(environ, lambda status, headers, *_: started.extend((status, headers)))
         try:
             body = b"".join(chunks)
         finally:
             if hasattr(chunks, "close"):
                 chunks.close()
-        named = sorted((name.lower(), value) for name, value in got[1] if name.lower() != "date")
-        return Answer(int(got[0][:3]), tuple(named), body)
+        named = sorted((name.lower(), value) for name, value in started[1] if name.lower() != "date")
+        return HttpResponse(int(started[0][:3]), tuple(named), body)
 
     def bearer(self, who: dict | str) -> str:
         if isinstance(who, str):
             return who
         key = f"{who['id']} {who['role']} {who['client_id']}"
         if key not in self.bearers:
-            times = {"iat": MOMENT, "exp": MOMENT + tokens.HOUR}
+            times = {"iat": NOW_SECONDS, "exp": NOW_SECONDS + tokens.HOUR}
             self.bearers[key] = tokens.token_for(who["id"], who["role"], who["client_id"], **times)
         return self.bearers[key]
 
@@ -168,42 +169,42 @@ def owner_of_reading(world: dict, reading: dict) -> int:
 
 
 OWNERS = {"inspections": owner_of_inspection, "reports_lead": owner_of_reading}
-"""The hidden columns: whose building it is, so that the loader keeps what the schema demands."""
+"""Functions that compute the column `client_id`, which responses omit and the schema requires."""
 
 
-class StillClock(Clock):
-    """The service's clock, stopped."""
+class FrozenClock(Clock):
+    """A service clock that always returns NOW_SECONDS."""
 
     def __call__(self) -> float:
-        return float(MOMENT)
+        return float(NOW_SECONDS)
 
 
 @contextmanager
-def open_site(file: pathlib.Path, **config: object) -> Iterator[Site]:
-    """Build the service over a database of its own; what it writes need not outlive a power cut."""
+def open_instance(file: pathlib.Path, **config: object) -> Iterator[ServiceInstance]:
+    """Open the service over its own database, without fsync."""
     app = open_app(file, **config)
-    app.extensions["walkthrough"].clock = app.extensions["walkthrough.clock"] = StillClock()
-    if databases.SERVER is None:  # the tests' server waits for no disk
-        hasty(app)
-    with closing(beside(file)) as side:
-        yield Site(app, side)
+    app.extensions["walkthrough"].clock = app.extensions["walkthrough.clock"] = FrozenClock()
+    if databases.SERVER is None:  # the tests' server already runs without fsync
+        disable_fsync(app)
+    with closing(open_direct_access(file)) as direct_database:
+        yield ServiceInstance(app, direct_database)
 
 
-def patient(app: object, patch: pytest.MonkeyPatch) -> None:
-    """Let no request be late: a machine that stands still for two seconds would part two worlds."""
+def disable_time_limits(app: object, patch: pytest.MonkeyPatch) -> None:
+    """Raise the time limits to an hour: a machine that pauses for two seconds must not change a response."""
     database = app.extensions["walkthrough"]
     database.writing = functools.partial(database.writing, seconds_max=HOUR_SECONDS)
     if databases.SERVER is None:
         database.reading = functools.partial(database.reading, seconds_max=HOUR_SECONDS)
         return
-    # What takes as long as usual is told to a session when it is made, and read in one trip (models/guess.py).
+    # A server session receives the default limit when it opens, so open sessions are discarded below.
     patch.setattr(server, "READ_SECONDS_MAX", HOUR_SECONDS)
     patch.setattr(server.ServerDatabase.reading, "__defaults__", (HOUR_SECONDS,))
     database.forget_sessions()
 
 
-def hasty(app: object) -> None:
-    """Spare the one connection that writes its syncs, which other tests are about."""
+def disable_fsync(app: object) -> None:
+    """Disable fsync of the writer connection. Other tests cover durability."""
     database = app.extensions["walkthrough"]
     with database.connections.checked_out(database.writer) as connection:
         connection.driver_connection.execute("PRAGMA synchronous = OFF")
@@ -214,14 +215,14 @@ def counting_uuids() -> Iterator[uuid.UUID]:
 
 
 @contextmanager
-def standing_still(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
-    """Let the UUIDs of the service count; `restart()` begins to count anew."""
-    source = types.SimpleNamespace(uuids=counting_uuids())
+def deterministic_uuids(patch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
+    """Replace the service's UUIDs by a sequence. `restart()` begins it again."""
+    uuid_source = types.SimpleNamespace(uuids=counting_uuids())
 
     def restart() -> None:
-        source.uuids = counting_uuids()
+        uuid_source.uuids = counting_uuids()
 
-    source.restart = restart
-    counting = types.SimpleNamespace(uuid4=lambda: next(source.uuids))
+    uuid_source.restart = restart
+    counting = types.SimpleNamespace(uuid4=lambda: next(uuid_source.uuids))
     patch.setattr("models.types.uuid", counting)
-    yield source
+    yield uuid_source

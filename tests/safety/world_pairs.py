@@ -1,5 +1,6 @@
-"""Two worlds that one caller cannot tell apart: the second differs from the first only in rows that the oracle calls
-hidden from them. Every text of a world is unique, so that a value names its row.
+"""Pairs of worlds that one caller cannot distinguish: they differ only in rows that the oracle hides.
+
+Every text of a world is unique, so a value identifies its row.
 """
 
 import copy
@@ -19,13 +20,13 @@ TEXTS = {
     "inspections": ("notes",),
     "reports_lead": ("result",),
 }
-RARE = {"inspections": ("inspection_type", "status")}  # mostly common values, now and then a unique one
+RARELY_UNIQUE = {"inspections": ("inspection_type", "status")}  # usually common values, sometimes a unique one
 CHANGES = 16
-ADDED_IDS = 500  # ids of rows that only the second world has begin here
+ADDED_IDS_START = 500  # ids of rows that only the second world has
 
 
-class Writer:
-    """Makes values that no other row has."""
+class UniqueValues:
+    """Generates values that no other row has."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -34,13 +35,13 @@ class Writer:
     def text(self) -> str:
         return f"{self.rng.choice(WORDS)} {next(self.numbers):05}"
 
-    def dress(self, table: str, row: dict) -> dict:
-        """Give a row unique texts, and numbers."""
+    def fill(self, table: str, row: dict) -> dict:
+        """Return the row with unique texts and random numbers."""
         row = dict(row)
         for column in TEXTS.get(table, ()):
             required = column == "name"
             row[column] = self.text() if required or self.rng.random() < 0.8 else None
-        for column in RARE.get(table, ()):
+        for column in RARELY_UNIQUE.get(table, ()):
             if self.rng.random() < 0.3:
                 row[column] = self.text()
         if table == "buildings":
@@ -54,19 +55,19 @@ class Writer:
         return row
 
 
-def dressed_world(seed: int) -> tuple[dict, Writer]:
-    """A random world whose texts are all different; of its grants some are signed by an admin."""
+def random_unique_world(seed: int) -> tuple[dict, UniqueValues]:
+    """Return a random world with unique texts. An admin assigned some of its grants."""
     rng = random.Random(seed)
-    writer = Writer(rng)
-    world = {table: [writer.dress(table, row) for row in rows] for table, rows in random_world(seed).items()}
+    unique_values = UniqueValues(rng)
+    world = {table: [unique_values.fill(table, row) for row in rows] for table, rows in random_world(seed).items()}
     signers = [None, *(user["id"] for user in world["users"] if user["role"] != "client_manager")]
     for table in GRANTS:
         for row in world[table]:
             row["assigned_by"] = rng.choice(signers)
-    return in_order(world), writer
+    return sorted_world(world), unique_values
 
 
-def in_order(world: dict) -> dict:
+def sorted_world(world: dict) -> dict:
     return {
         table: [world[table][0], *sorted(world[table][1:], key=lambda row: row["id"])]
         if table == "users"
@@ -75,83 +76,83 @@ def in_order(world: dict) -> dict:
     }
 
 
-def seen_by(world: dict, user: dict) -> dict[str, list[dict]]:
-    """The rows that the oracle lets a user read."""
+def visible_rows(world: dict, user: dict) -> dict[str, list[dict]]:
+    """Return the rows that the oracle lets a user read."""
     return {table: [row for row in world[table] if oracle.visible(world, user, table, row)] for table in RESOURCES}
 
 
-def other_world(world: dict, user: dict, writer: Writer) -> dict:
-    """A world that looks the same to the user, and differs in as many hidden rows as may be."""
-    seen = seen_by(world, user)
-    changes = [writer.rng.choice(KINDS) for _ in range(CHANGES)]
-    seeds = [writer.rng.random() for _ in changes]
-    other = changed(world, user, writer, list(zip(changes, seeds, strict=True)))
-    if seen_by(other, user) == seen:
-        return in_order(other)
+def indistinguishable_world(world: dict, user: dict, unique_values: UniqueValues) -> dict:
+    """Return a world with equal visible rows and as many different hidden rows as possible."""
+    seen = visible_rows(world, user)
+    changes = [unique_values.rng.choice(CHANGE_KINDS) for _ in range(CHANGES)]
+    seeds = [unique_values.rng.random() for _ in changes]
+    other = apply_changes(world, user, unique_values, list(zip(changes, seeds, strict=True)))
+    if visible_rows(other, user) == seen:
+        return sorted_world(other)
     other = world
     for change in zip(changes, seeds, strict=True):
-        tried = changed(other, user, writer, [change])
-        if seen_by(tried, user) == seen:
-            other = tried
-    return in_order(other)
+        candidate = apply_changes(other, user, unique_values, [change])
+        if visible_rows(candidate, user) == seen:
+            other = candidate
+    return sorted_world(other)
 
 
-def changed(world: dict, user: dict, writer: Writer, changes: list) -> dict:
+def apply_changes(world: dict, user: dict, unique_values: UniqueValues, changes: list) -> dict:
     other = copy.deepcopy(world)
     for change, seed in changes:
-        rng, writer.rng = writer.rng, random.Random(seed)
-        change(other, user, writer)
-        writer.rng = rng
+        rng, unique_values.rng = unique_values.rng, random.Random(seed)
+        change(other, user, unique_values)
+        unique_values.rng = rng
     return other
 
 
-def hidden_row(world: dict, user: dict, rng: random.Random) -> tuple[str, dict] | None:
-    """Draw a row that the user cannot see; each table is as likely, small or large."""
+def random_hidden_row(world: dict, user: dict, rng: random.Random) -> tuple[str, dict] | None:
+    """Return a random hidden row and its table. Every table is equally likely. Super admins are excluded."""
     table = rng.choice(RESOURCES)
     rows = [row for row in world[table] if not oracle.visible(world, user, table, row)]
     rows = [row for row in rows if row.get("role") != "super_admin"]
     return (table, rng.choice(rows)) if rows else None
 
 
-def alter(world: dict, user: dict, writer: Writer) -> None:
-    """Change all that a hidden row says."""
-    if (drawn := hidden_row(world, user, writer.rng)) is None:
+def change_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Change all values of a hidden row."""
+    if (drawn := random_hidden_row(world, user, unique_values.rng)) is None:
         return
     table, row = drawn
-    dressed = writer.dress(table, row)
-    row.update(dressed)
+    changed = unique_values.fill(table, row)
+    row.update(changed)
     if table == "inspections":
-        row["date_visited"] = writer.rng.choice((None, "2025-06-14", "2025-06-20", "2024-01-01"))
-        row["inspector_id"] = some_inspector(world, writer.rng)
+        row["date_visited"] = unique_values.rng.choice((None, "2025-06-14", "2025-06-20", "2024-01-01"))
+        row["inspector_id"] = random_inspector_id(world, unique_values.rng)
 
 
-def move(world: dict, user: dict, writer: Writer) -> None:
-    """Give a hidden building to a third client; the row rule has the last word on whether it shows."""
+def move_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Move a hidden building to a third client. The caller of this function checks that visible rows stay equal."""
     hidden = [b for b in world["buildings"] if not oracle.visible(world, user, "buildings", b)]
     others = [c["id"] for c in world["clients"] if c["id"] != user["client_id"]]
     if hidden and others:
-        writer.rng.choice(hidden)["client_id"] = writer.rng.choice(others)
+        unique_values.rng.choice(hidden)["client_id"] = unique_values.rng.choice(others)
 
 
-def remove(world: dict, user: dict, writer: Writer) -> None:
-    """Delete a hidden row and whatever hangs on it, if all of that is hidden too."""
-    if (drawn := hidden_row(world, user, writer.rng)) is None:
+def delete_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Delete a hidden row and its dependents, if all of them are hidden."""
+    if (drawn := random_hidden_row(world, user, unique_values.rng)) is None:
         return
-    doomed: list[tuple[str, dict]] = []
-    gather(world, *drawn, doomed)
-    if any(oracle.visible(world, user, table, row) for table, row in doomed):
+    collected: list[tuple[str, dict]] = []
+    collect_dependents(world, *drawn, collected)
+    if any(oracle.visible(world, user, table, row) for table, row in collected):
         return
     if drawn[0] == "inspectors" and any(row["inspector_id"] == drawn[1]["id"] for row in world["inspections"]):
         return
-    gone = {row["id"] for table, row in doomed if table == "users"}
-    if any(grant["assigned_by"] in gone for table in GRANTS for grant in world[table]):
+    deleted_user_ids = {row["id"] for table, row in collected if table == "users"}
+    if any(grant["assigned_by"] in deleted_user_ids for table in GRANTS for grant in world[table]):
         return
-    for table, row in doomed:
+    for table, row in collected:
         if row in world[table]:
             world[table].remove(row)
 
 
-HANGING = {
+DEPENDENTS = {
     "clients": (("buildings", "client_id"), ("users", "client_id")),
     "buildings": (
         ("inspections", "building_id"),
@@ -167,59 +168,59 @@ HANGING = {
 }
 
 
-def gather(world: dict, table: str, row: dict, doomed: list) -> None:
-    doomed.append((table, row))
-    for below, column in HANGING.get(table, ()):
+def collect_dependents(world: dict, table: str, row: dict, collected: list) -> None:
+    collected.append((table, row))
+    for below, column in DEPENDENTS.get(table, ()):
         for other in world[below]:
             if other.get(column) == row["id"]:
-                gather(world, below, other, doomed)
+                collect_dependents(world, below, other, collected)
 
 
-def add_building(world: dict, user: dict, writer: Writer) -> None:
-    """A building of another client, with an inspection and a reading."""
-    rng = writer.rng
+def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Add a building of another client, with an inspection and a reading."""
+    rng = unique_values.rng
     others = [c["id"] for c in world["clients"] if c["id"] != user["client_id"]]
     if not others:
         return
     building = building_row(free_id(world, "buildings", rng), rng.choice(others))
-    world["buildings"].append(writer.dress("buildings", building))
+    world["buildings"].append(unique_values.fill("buildings", building))
     inspection = {
         "id": free_id(world, "inspections", rng),
         "building_id": building["id"],
         "inspection_type": rng.choice(TYPES),
         "date_visited": rng.choice(("2025-06-14", "2025-06-20", None)),
         "status": rng.choice(STATUSES),
-        "inspector_id": some_inspector(world, rng),
+        "inspector_id": random_inspector_id(world, rng),
         "notes": None,
         "created_at": LONG_AGO,
         "updated_at": LONG_AGO,
     }
-    world["inspections"].append(writer.dress("inspections", inspection))
+    world["inspections"].append(unique_values.fill("inspections", inspection))
     reading = {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
-    world["reports_lead"].append(writer.dress("reports_lead", reading))
+    world["reports_lead"].append(unique_values.fill("reports_lead", reading))
 
 
-def add_person(world: dict, user: dict, writer: Writer) -> None:
-    """A client with a user, or an inspector, or a user of a client that is there."""
-    rng = writer.rng
+def add_person(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Add a user of a new or existing client, and an inspector."""
+    rng = unique_values.rng
     client_id = free_id(world, "clients", rng)
     if rng.random() < 0.5:
         times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
         client = {"id": client_id, "name": "", **times}
-        world["clients"].append(writer.dress("clients", client))
+        world["clients"].append(unique_values.fill("clients", client))
     else:
         client_id = rng.choice(world["clients"])["id"]
     number = rng.randrange(1_000, 9_000)
     person = user_row(number, rng.choice(("client_admin", "client_manager")), client_id)
     if all(other["id"] != person["id"] for other in world["users"]):
-        world["users"].append(writer.dress("users", person))
+        world["users"].append(unique_values.fill("users", person))
     inspector = {"id": free_id(world, "inspectors", rng), "name": "", "email": None}
-    world["inspectors"].append(writer.dress("inspectors", inspector))
+    world["inspectors"].append(unique_values.fill("inspectors", inspector))
 
 
-def add_grant(world: dict, user: dict, writer: Writer) -> None:
-    """Grant anything to anybody: of a stranger's grant on one's own building nothing may show."""
-    rng = writer.rng
+def add_grant(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Add a grant of any row to any user. A grant of a visible row to a hidden user stays hidden."""
+    rng = unique_values.rng
     table = rng.choice(list(GRANTS))
     role, grantee, targets, target = GRANTS[table]
     people = [person for person in world["users"] if person["role"] == role]
@@ -235,13 +236,24 @@ def add_grant(world: dict, user: dict, writer: Writer) -> None:
         world[table].append(grant)
 
 
-def some_inspector(world: dict, rng: random.Random) -> int | None:
+def random_inspector_id(world: dict, rng: random.Random) -> int | None:
     return rng.choice((None, *(row["id"] for row in world["inspectors"])))
 
 
 def free_id(world: dict, table: str, rng: random.Random) -> int:
     taken = {row["id"] for row in world[table]}
-    return next(n for n in iter(lambda: ADDED_IDS + rng.randrange(400), None) if n not in taken)
+    return next(n for n in iter(lambda: ADDED_IDS_START + rng.randrange(400), None) if n not in taken)
 
 
-KINDS = (alter, alter, alter, move, remove, remove, add_building, add_person, add_grant, add_grant)
+CHANGE_KINDS = (
+    change_row,
+    change_row,
+    change_row,
+    move_building,
+    delete_row,
+    delete_row,
+    add_building,
+    add_person,
+    add_grant,
+    add_grant,
+)

@@ -1,6 +1,6 @@
-"""Sides: the way to a site's rows that does not lead through the service, on a file and on a server.
+"""Direct access to an instance's rows by SQL, on SQLite and on PostgreSQL.
 
-The rows are written by SQL and not by the service: a test of the rule must not rest on an import.
+Tests of the rule write rows by SQL, so they do not depend on the service's import.
 """
 
 import json
@@ -15,58 +15,58 @@ from tests.support import databases, oracle
 from tests.support.columns import COLUMNS
 
 NOW = "2025-06-15T12:00:00+00:00"
-SEQUENCE = 100_000  # the last id handed out, in every world, whatever rows it holds
-SEQUENCED = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
-SIGN_IN = ("attempts", "origins", "sessions", "devices", "credentials")
+LAST_ID = 100_000  # the last assigned id in every world
+SEQUENCED_TABLES = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
+SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "credentials")
 
 
-class Side(ABC):
-    """A session of one's own with a database that is served."""
+class DirectDatabaseAccess(ABC):
+    """A separate session with the served database."""
 
     connection: Any
-    refusals: type[Exception]
-    """What it raises where the schema itself refuses."""
+    constraint_errors: type[Exception]
+    """The exceptions for violations of the schema."""
 
     @abstractmethod
     def sql(self, statement: str, values: object = ()) -> list[tuple]:
-        """Run a statement; its places are `?`, or `:name` for those of a dictionary."""
+        """Run a statement and return its rows. Placeholders are `?`, or `:name` with a dictionary."""
 
     @abstractmethod
     def load(self, rows: dict[str, list[dict]]) -> None:
-        """Make these the only rows, and the trail and the sign-in empty; the first user is a super admin."""
+        """Replace all rows, and clear the audit log and sign-in tables. The first user is a super admin."""
 
     @abstractmethod
     def rows(self, table: str) -> list[dict]:
-        """A resource's rows as they are stored, in the order of its keys."""
+        """Return a resource's stored rows in key order."""
 
     @abstractmethod
     def triggers(self) -> dict[str, str]:
-        """The schema's triggers, and how each is made."""
+        """Return the definitions of the schema's triggers by name."""
 
     @abstractmethod
     def drop_trigger(self, name: str) -> None: ...
 
     @abstractmethod
     def plant(self, table: str, row: dict) -> None:
-        """Insert a row past all triggers, as an older version's file may hold it."""
+        """Insert a row without triggers, as a file of an older version may contain it."""
 
     def close(self) -> None:
         self.connection.close()
 
     def world(self) -> dict[str, list[dict]]:
-        """Every row of every resource."""
+        """Return every row of every resource."""
         return {table: self.rows(table) for table in RESOURCES}
 
 
-def beside(file: pathlib.Path) -> Side:
-    """A side of the database that a file stands for."""
-    return FileSide(file) if databases.SERVER is None else ServerSide(file)
+def open_direct_access(file: pathlib.Path) -> DirectDatabaseAccess:
+    """Return direct access to the database of a file path."""
+    return SqliteAccess(file) if databases.SERVER is None else PostgresqlAccess(file)
 
 
-class FileSide(Side):
-    """A connection to a file; what it writes need not outlive a power cut."""
+class SqliteAccess(DirectDatabaseAccess):
+    """A connection to a file, without fsync."""
 
-    refusals = driver.IntegrityError
+    constraint_errors = driver.IntegrityError
 
     def __init__(self, file: pathlib.Path) -> None:
         self.connection = driver.connect(file, isolation_level=None)
@@ -76,41 +76,43 @@ class FileSide(Side):
         return self.connection.execute(statement, values).fetchall()
 
     def load(self, rows: dict[str, list[dict]]) -> None:
-        """The first user is changed rather than made, since a super admin must always be left."""
+        """Replace all rows. The first user is updated instead of replaced: a super admin must always exist."""
         root = rows["users"][0]
         with self.connection:
             self.sql("BEGIN IMMEDIATE")
-            trail = self.forget_trail()
-            self.sql(f"INSERT OR IGNORE INTO users {named(root)}", root)
+            statements = self.clear_audit_log()
+            self.sql(f"INSERT OR IGNORE INTO users {columns_and_placeholders(root)}", root)
             self.sql("UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id", root)
             for table in reversed(RESOURCES):
                 others = " WHERE id <> :id" if table == "users" else ""
                 self.sql(f"DELETE FROM {table}{others}", {"id": root["id"]})
-            for table in (*SIGN_IN, "sqlite_sequence"):
+            for table in (*SIGN_IN_TABLES, "sqlite_sequence"):
                 self.sql(f"DELETE FROM {table}")
             changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
             self.sql(f"UPDATE users SET {changes} WHERE id = :id", root)
             for table in RESOURCES:
-                made = rows[table][1:] if table == "users" else rows[table]
-                if made:
-                    self.connection.executemany(f"INSERT INTO {table} {named(made[0])}", made)
-            for table in SEQUENCED:
+                inserted = rows[table][1:] if table == "users" else rows[table]
+                if inserted:
+                    self.connection.executemany(
+                        f"INSERT INTO {table} {columns_and_placeholders(inserted[0])}", inserted
+                    )
+            for table in SEQUENCED_TABLES:
                 self.sql("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-                self.sql("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, SEQUENCE))
-            for statement in trail:
+                self.sql("INSERT INTO sqlite_sequence VALUES (?, ?)", (table, LAST_ID))
+            for statement in statements:
                 self.sql(statement)
         assert not self.sql("PRAGMA foreign_key_check")
 
-    def forget_trail(self) -> list[str]:
-        """Empty the audit trail, which lets nobody, and stop it; what sets it going again."""
-        kept = self.sql("SELECT sql FROM sqlite_schema WHERE name = 'audit_log_no_delete'")
-        if kept:  # a mutant may lack it
+    def clear_audit_log(self) -> list[str]:
+        """Clear the audit log and stop it. Return the statements that start it again."""
+        triggers_kept = self.sql("SELECT sql FROM sqlite_schema WHERE name = 'audit_log_no_delete'")
+        if triggers_kept:  # a mutant may have dropped it
             self.drop_trigger("audit_log_no_delete")
         self.sql("DELETE FROM audit_log")
         self.sql("DELETE FROM audit_context")
         begin = f"INSERT INTO audit_context (one, at) VALUES (1, '{NOW}')"
-        kept = [sql for (sql,) in kept]
-        return [*kept, begin, f"INSERT INTO sqlite_sequence VALUES ('audit_log', {SEQUENCE})"]
+        triggers_kept = [sql for (sql,) in triggers_kept]
+        return [*triggers_kept, begin, f"INSERT INTO sqlite_sequence VALUES ('audit_log', {LAST_ID})"]
 
     def rows(self, table: str) -> list[dict]:
         columns = COLUMNS[table]
@@ -125,44 +127,44 @@ class FileSide(Side):
 
     def plant(self, table: str, row: dict) -> None:
         found = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
-        kept = self.sql(found, (table,))
-        for name, _ in kept:
+        triggers_kept = self.sql(found, (table,))
+        for name, _ in triggers_kept:
             self.drop_trigger(name)
-        self.sql(f"INSERT INTO {table} {named(row)}", row)
-        for _, sql in kept:
+        self.sql(f"INSERT INTO {table} {columns_and_placeholders(row)}", row)
+        for _, sql in triggers_kept:
             self.sql(sql)
 
 
-class ServerSide(Side):
-    """A session with a server. As a replica's, it fires no triggers and asks for no keys while it loads."""
+class PostgresqlAccess(DirectDatabaseAccess):
+    """A session with a server. While it loads, the replica role disables triggers and foreign keys."""
 
     def __init__(self, file: pathlib.Path) -> None:
         import psycopg
 
         databases.url(file)
-        self.refusals = psycopg.errors.IntegrityError
+        self.constraint_errors = psycopg.errors.IntegrityError
         self.connection = databases.connected(databases.NAMES[file])
         self.connection.execute("SET TimeZone = 'UTC'")
-        self.made: dict[str, str] = {}
-        """Which trigger is of which table: there its name is its own, here its table's."""
+        self.trigger_tables: dict[str, str] = {}
+        """The table of each trigger, which DROP TRIGGER needs."""
 
     def sql(self, statement: str, values: Any = ()) -> list[tuple]:
-        spelled = re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", statement.replace("?", "%s"))
-        cursor = self.connection.execute(spelled, values or None)
+        converted = re.sub(r"(?<!:):([a-z_]+)", r"%(\1)s", statement.replace("?", "%s"))
+        cursor = self.connection.execute(converted, values or None)
         return cursor.fetchall() if cursor.description is not None else []
 
     def load(self, rows: dict[str, list[dict]]) -> None:
         with self.connection.transaction():
             self.sql("SET LOCAL session_replication_role = replica")
-            for table in (*SIGN_IN, "audit_log", *RESOURCES):
+            for table in (*SIGN_IN_TABLES, "audit_log", *RESOURCES):
                 self.sql(f"DELETE FROM {table}")
             for table in RESOURCES:
                 self.sql(
                     f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, ?)",
                     (json.dumps(rows[table]),),
                 )
-            for table in (*SEQUENCED, "audit_log"):
-                self.sql("SELECT setval(pg_get_serial_sequence(?, 'id'), ?)", (table, SEQUENCE))
+            for table in (*SEQUENCED_TABLES, "audit_log"):
+                self.sql("SELECT setval(pg_get_serial_sequence(?, 'id'), ?)", (table, LAST_ID))
 
     def rows(self, table: str) -> list[dict]:
         return self.world_of((table,))[table]
@@ -171,7 +173,7 @@ class ServerSide(Side):
         return self.world_of(RESOURCES)
 
     def world_of(self, tables: tuple[str, ...]) -> dict[str, list[dict]]:
-        """In one trip, since it is asked for after each write."""
+        """Return the rows of the tables in one statement: tests call this after each write."""
         every = ", ".join(
             f"(SELECT coalesce(json_agg(r), '[]') FROM"
             f" (SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY {order(table)}) AS r)"
@@ -184,21 +186,21 @@ class ServerSide(Side):
         found = self.sql(
             "SELECT tgname, pg_get_triggerdef(oid), tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
         )
-        self.made.update((name, table) for name, _, table in found)
+        self.trigger_tables.update((name, table) for name, _, table in found)
         assert len({name for name, *_ in found}) == len(found)
         return {name: sql for name, sql, _ in found}
 
     def drop_trigger(self, name: str) -> None:
-        self.sql(f"DROP TRIGGER {name} ON {self.made[name]}")
+        self.sql(f"DROP TRIGGER {name} ON {self.trigger_tables[name]}")
 
     def plant(self, table: str, row: dict) -> None:
         with self.connection.transaction():
             self.sql("SET LOCAL session_replication_role = replica")
-            self.sql(f"INSERT INTO {table} {named(row)}", row)
+            self.sql(f"INSERT INTO {table} {columns_and_placeholders(row)}", row)
 
 
-def named(row: dict) -> str:
-    """The columns of an INSERT and a place for each."""
+def columns_and_placeholders(row: dict) -> str:
+    """Return the column list and the placeholders of an INSERT."""
     return f"({', '.join(row)}) VALUES ({', '.join(':' + column for column in row)})"
 
 
