@@ -1,4 +1,4 @@
-"""gunicorn's settings as they are shipped, where there is no directory for temporary files."""
+"""The shipped settings of gunicorn, without a directory for temporary files."""
 
 import runpy
 import tempfile

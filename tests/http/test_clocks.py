@@ -1,4 +1,4 @@
-"""Workers whose clocks differ: to whoever asks there is one time, which never goes back."""
+"""Workers whose clocks differ: the times of consecutive responses never decrease."""
 
 import datetime
 import json
@@ -28,4 +28,4 @@ def test_no_worker_lags_behind_another(base_file: Path, tmp_path: Path) -> None:
             told.append(datetime.datetime.fromisoformat(moment).timestamp())
 
     assert told == sorted(told)
-    assert told[-1] > late, "the worker that is ahead was never asked"
+    assert told[-1] > late, "no request reached the worker that is ahead"

@@ -1,4 +1,4 @@
-"""The service as it is run, and the files that its workers count in: it serves with them, and without."""
+"""Metric files of the workers: the service also runs without them."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ def figures(service: Served) -> str:
 
 
 def counts(file: Path) -> bool:
-    """Whether a worker has all its files open: this one is the last, and says how much of it is used."""
+    """Return whether a worker has opened its last metric file: the first 4 bytes are the used length."""
     return int.from_bytes(file.read_bytes()[:4], sys.byteorder) > 8
 
 
@@ -55,14 +55,14 @@ def test_a_worker_that_comes_after_the_directory_was_removed_serves(base_file: P
 
 @pytest.mark.skipif(
     not os.access("/dev/shm", os.W_OK),  # noqa: S108
-    reason="gunicorn's own files have no place either",
+    reason="gunicorn needs a directory for its own files",
 )
 def test_where_no_temporary_file_can_be_made_it_serves_and_counts(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.settings = "tests/http/placeless.py"
     with serving(own):
         assert ask(own, "ada", "GET", HONEST).status == 200
-        until(lambda: ONE_READ in figures(own))  # of the worker that answers
+        until(lambda: ONE_READ in figures(own))  # each worker counts its own requests
 
     assert [line["message"] for line in log_lines(own) if line["level"] == "warning"] == [
         "no directory for temporary files: each worker counts for itself"

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: where a request ends, and what is beyond its bounds. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: framing of requests, and limits. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import socket
 import time
@@ -11,7 +11,7 @@ from tests.http.service import AS_IT_IS_RUN, HONEST, MIB, ask, head_lines, names
 from tests.support.raw import answers, exchange
 
 pytestmark = AS_IT_IS_RUN
-# H01: two readers of one stream must agree where a request ends
+# H01: request smuggling
 
 ROW = b'{"name": "Smuggled"}'
 INNER = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length="20") + b"\r\n" + ROW
@@ -58,7 +58,7 @@ SMUGGLED = {
     "chunk-size-with-0x": posted(CHUNKED, b"0x14\r\n" + ROW + b"\r\n0\r\n\r\n"),
     "chunk-size-with-underscore": posted(CHUNKED, b"1_4\r\n" + ROW + b"\r\n0\r\n\r\n"),
     "chunk-size-by-LF": posted(CHUNKED, b"14\n" + ROW + b"\r\n0\r\n\r\n"),
-    "chunk-longer-than-said": posted(CHUNKED, b"13\r\n" + ROW + b"\r\n0\r\n\r\n"),
+    "chunk-longer-than-its-size": posted(CHUNKED, b"13\r\n" + ROW + b"\r\n0\r\n\r\n"),
     "chunk-never-ended": posted(CHUNKED, b"14\r\n" + ROW),
     "no-last-chunk": posted(CHUNKED, b"14\r\n" + ROW + b"\r\n"),
 }  # fmt: skip
@@ -86,7 +86,7 @@ def test_H01_broken_chunks_are_refused_by_the_sign_in_too(service: Served) -> No
 
 
 def test_a_target_is_taken_as_it_was_typed(service: Served) -> None:
-    """curl encodes nothing; whether the head is a new one or a familiar one."""
+    """curl does not encode the target. Parsed and cached heads are decoded alike."""
     sent = {
         line: b"GET /inspectors?select=%s:name&limit=1 HTTP/1.1\r\n" % line + head_lines(Connection="close") + b"\r\n"
         for line in ("Zürich".encode(), b"Z%C3%BCrich", b"Z\xfcrich")
@@ -100,7 +100,7 @@ def test_a_target_is_taken_as_it_was_typed(service: Served) -> None:
 
 
 def test_a_target_is_not_taken_up_to_a_hash(service: Served) -> None:
-    """Node's http sends a path as it was written: of `like.*#4*&id=eq.1` every row would have been left."""
+    """Node's http sends a path with `#` unchanged. Cut at `#`, the write would lose its filters."""
     line = b"DELETE /inspectors?name=like.*#4*&id=eq.999 HTTP/1.1\r\n"
     before = names_written(service, "inspectors", "")
 
@@ -111,7 +111,7 @@ def test_a_target_is_not_taken_up_to_a_hash(service: Served) -> None:
 
 
 def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
-    """What is refused above is refused for its framing: well framed, both are taken."""
+    """The control: two pipelined requests with valid framing are both accepted."""
     row = b'{"name": "Pipelined"}'
     framed = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length=str(len(row))) + b"\r\n" + row
     chunks = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Connection="close") + CHUNKED
@@ -123,7 +123,7 @@ def test_H01_two_requests_in_one_packet_are_two(service: Served) -> None:
     assert names_written(service, "inspectors", "Pipelined") == 2
 
 
-# H02: heads that are too large, methods that are none
+# H02: limits of the head, and methods
 
 HEADS = {
     "line-of-66-KB": (b"GET /buildings?" + b"x" * 66_000 + b" HTTP/1.1\r\n" + head_lines(), 414),
@@ -174,7 +174,7 @@ def test_H02_overridden_method_is_ignored(service: Served, name: str) -> None:
     assert ask(service, "service", "GET", "/inspections?id=eq.1&select=id").json == [{"id": 1}]
 
 
-# H03: bodies beyond their bound, and lengths that lie
+# H03: limits of the body, and wrong lengths
 
 
 def large(kind: str, size: int) -> bytes:
@@ -209,7 +209,7 @@ def test_H03_body_beyond_its_bound_is_refused_and_writes_nothing(
     received = exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + sent_whole(kind, size, chunked))
 
     found = answers(received)
-    if size > 5 * MIB + 1:  # a sender that does not listen may be cut off without a word
+    if size > 5 * MIB + 1:  # a client that does not read may get a reset
         assert len(found) <= 1
     else:
         assert len(found) == 1
@@ -228,7 +228,7 @@ def test_H03_who_listens_only_once_all_is_sent_hears_a_refusal(service: Served, 
         wire.sendall(b"POST /inspectors HTTP/1.1\r\n")
         for start in range(0, len(sent), 65_536):
             wire.sendall(sent[start : start + 65_536])
-            time.sleep(0.002)  # most senders wait for what they send
+            time.sleep(0.002)  # most clients wait between writes
         while more := wire.recv(65_536):
             received += more
 
@@ -285,10 +285,10 @@ LYING = {
         b"application/json", b"text/csv"
     ),
     "none": posted(b"Content-Length: 0\r\n", b'[{"name": "Lying"}]'),
-    "not-said": posted(b"", b'[{"name": "Lying"}]'),
+    "absent": posted(b"", b'[{"name": "Lying"}]'),
     "20-MiB-and-nothing-comes": posted(b"Content-Length: 20971520\r\n", b""),
-    "beyond-all-numbers": posted(b"Content-Length: " + b"9" * 400 + b"\r\n", b'[{"name": "Lying"}]'),
-    "beyond-what-is-parsed": posted(b"Content-Length: " + b"9" * 5_000 + b"\r\n", b"[]"),
+    "of-400-digits": posted(b"Content-Length: " + b"9" * 400 + b"\r\n", b'[{"name": "Lying"}]'),
+    "of-5000-digits": posted(b"Content-Length: " + b"9" * 5_000 + b"\r\n", b"[]"),
 }
 
 

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: slow clients, costly queries, large answers. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: slow clients, costly queries, large responses. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import contextlib
 import socket
@@ -36,15 +36,15 @@ from tests.support.waiting import TIMED, until
 pytestmark = AS_IT_IS_RUN
 
 
-# H04: clients that take their time
+# H04: slow clients
 
 
 Moments = tuple[float, float]
-"""When a request was sent and when it was answered, in seconds of the monotonic clock."""
+"""The times of a request and of its response, in seconds of the monotonic clock."""
 
 
 def honest_reads(service: Served, count: int, who: str = "ada") -> list[Moments]:
-    """So many requests of an honest client; each may meet either worker."""
+    """Send a number of cheap reads over new connections; return their times."""
     moments = []
     for _ in range(count):
         began = time.monotonic()
@@ -54,7 +54,7 @@ def honest_reads(service: Served, count: int, who: str = "ada") -> list[Moments]
 
 
 def seconds_of(moments: list[Moments]) -> list[float]:
-    """How long each took, the longest last."""
+    """Return the durations in ascending order."""
     return sorted(ended - began for began, ended in moments)
 
 
@@ -71,8 +71,10 @@ def send_half(connections: list[socket.socket]) -> None:
 
 @pytest.mark.parametrize("count", [24, 300])
 def test_H04_half_sent_requests_delay_nobody(service: Served, count: int) -> None:
-    """A few, and five times as many as there are threads: others are answered while every one of them still waits, not
-    when the first of them were sent away."""
+    """Other requests are answered while all partial requests are still open.
+
+    The larger number is five times the number of threads.
+    """
     with crowd(service, count) as half_sent:
         send_half(half_sent)
 
@@ -93,7 +95,7 @@ def test_H04_beside_half_sent_requests_others_take_no_time(service: Served, coun
 
 @contextlib.contextmanager
 def dripping_crowd(service: Served, count: int) -> Iterator[list[socket.socket]]:
-    """So many drip their requests, and do not cease to."""
+    """Open connections that send their requests one byte at a time."""
     with crowd(service, count) as dripping:
         stop = threading.Event()
 
@@ -115,7 +117,7 @@ def dripping_crowd(service: Served, count: int) -> Iterator[list[socket.socket]]
 
 
 def test_H04_crowd_that_drips_is_sent_away(in_a_hurry: Served) -> None:
-    """More than there are threads: others are served, and every one of them is sent away while they drip on."""
+    """The number exceeds that of the threads. Each connection is closed while it still sends."""
     with dripping_crowd(in_a_hurry, 90) as dripping:
         honest_reads(in_a_hurry, 1)
 
@@ -132,7 +134,7 @@ def test_H04_beside_a_hundred_that_drip_others_are_served_within_15_seconds(serv
 
 
 def read_slowly(service: Served, seconds: float) -> int:
-    """Ask for as much as there is, read nothing for a while, and return how much still came."""
+    """Request a large response, read nothing for some seconds, and return the number of bytes received."""
     path = b"GET /inspections?inspection_type=eq.heavy&limit=450 HTTP/1.1\r\n"
     with connect(service.port, 60) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
@@ -141,7 +143,7 @@ def read_slowly(service: Served, seconds: float) -> int:
         assert ask(service, "root", "PATCH", "/inspectors?id=eq.1", {"email": "x@y"}).status == 204
         until(lambda: not databases.is_being_read(service.database))
         own_port = connection.getsockname()[1]
-        assert own_port in workers_by_port(service), "it let go of its snapshot with its connection"
+        assert own_port in workers_by_port(service), "the connection is still open"
         time.sleep(seconds)
         return len(read_to_end(connection))
 
@@ -165,20 +167,20 @@ def test_H04_deadlines_are_the_shipped_ones_in_the_long_tier() -> None:
     assert "REQUEST_SECONDS_MAX = 60.0" in shipped
 
 
-# H05: queries that cost
+# H05: costly queries
 
 
 @dataclass
 class Beside:
-    """What others were answered while a crowd asked for the worst that is legal, and when it was stopped."""
+    """Times of cheap requests beside costly queries, and the times at which costly queries were cancelled."""
 
     reads: list[Moments] = field(default_factory=list)
     writes: list[Moments] = field(default_factory=list)
     stopped: list[float] = field(default_factory=list)
 
     def answered_meanwhile(self, moments: list[Moments]) -> int:
-        """How many of them before the first of the crowd was stopped: none of these waited for one of those."""
-        assert self.stopped, "none was costly"
+        """Return how many requests ended before the first costly query was cancelled."""
+        assert self.stopped, "no query was cancelled"
         first = min(self.stopped)
         return sum(ended < first for _, ended in moments)
 
@@ -233,7 +235,7 @@ def test_H05_thirty_of_the_worst_legal_query_delay_nobody(service: Served) -> No
 @TIMED
 @pytest.mark.long
 def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> None:
-    """More than there are threads: whoever comes then waits until some of them were stopped."""
+    """The number exceeds that of the threads. Later requests wait until some queries are cancelled."""
     beside = honest_beside(service, 100)
 
     assert seconds_of(beside.reads)[-1] <= 2 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
@@ -244,7 +246,7 @@ def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> No
 @pytest.mark.parametrize("who", ["ada", "root"])
 @pytest.mark.parametrize("path", [f"{COSTLIEST_PATCH}&select=id", COSTLIEST_OR])
 def test_H05_costliest_reads_at_once_are_each_stopped(service: Served, who: str, path: str) -> None:
-    """However long a single row takes, of which each filter goes through a long text."""
+    """Each filter scans a long text, so that a single row takes long."""
     with ThreadPoolExecutor(4) as pool:
         stopped = list(pool.map(lambda _: ask(service, who, "GET", path), range(4)))
 
@@ -257,7 +259,7 @@ def test_H05_costliest_patch_is_stopped_and_others_get_their_turn(service: Serve
         costly = pool.submit(ask, service, "ada", "PATCH", COSTLIEST_PATCH, {"status": "failed"})
         time.sleep(0.3)
         beside = ask(service, "bob", "PATCH", building, {"city": "Waited"})
-        if beside.status == 503:  # on a machine so slow: again, as the answer says
+        if beside.status == 503:  # on a slow machine: retried, as the response says
             assert (beside.code, beside.headers["Retry-After"]) == ("55P03", "1")
             beside = ask(service, "bob", "PATCH", building, {"city": "Waited"})
         stopped = costly.result(20)
@@ -268,23 +270,23 @@ def test_H05_costliest_patch_is_stopped_and_others_get_their_turn(service: Serve
     assert ask(service, "root", "GET", heavy).json == []
 
 
-# H06: answers beyond their bound
+# H06: limits of the response
 
 TOO_LARGE = {
     "rows": "/inspections?inspection_type=eq.heavy",
     "embed": "/buildings?select=*,inspections(*)&id=eq.6",
     "embeds-of-embeds": "/inspections?inspection_type=eq.heavy&select=*,buildings(*,inspections(*))&limit=3",
-    "to-and-fro": "/clients?select=buildings(inspections(buildings(inspections(notes))))&id=eq.1",
+    "back-and-forth": "/clients?select=buildings(inspections(buildings(inspections(notes))))&id=eq.1",
 }
-GROWS_ON = ("embeds-of-embeds", "to-and-fro") if databases.SERVER is not None else ()
-"""A file's engine stops in the midst of a text that is too long. A server first makes it, if there is time enough."""
+GROWS_ON = ("embeds-of-embeds", "back-and-forth") if databases.SERVER is not None else ()
+"""Responses that PostgreSQL builds completely before it checks their size. The time limit may come first."""
 
 
 @TIMED
 @pytest.mark.parametrize("who", ["root", "ada"])
 @pytest.mark.parametrize("kind", TOO_LARGE)
 def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, kind: str, who: str) -> None:
-    """For its size, before its time is over."""
+    """The size limit applies before the time limit."""
     answer = ask(service, who, "GET", TOO_LARGE[kind])
 
     refusals = [(400, "54000"), (500, "57014")] if kind in GROWS_ON else [(400, "54000")]
@@ -292,7 +294,7 @@ def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, kind: str, w
     refusal_in_json(answer)
 
 
-# H08: many faults, one told
+# H08: many errors, one report
 
 
 def test_H08_many_bad_rows_are_told_by_the_first(service: Served) -> None:

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: threads, the log, refused starts, a stop. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: threads, log, refused starts, stops. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import ctypes
 import json
@@ -35,7 +35,7 @@ from tests.support.waiting import until
 pytestmark = AS_IT_IS_RUN
 
 
-# H09: a thread that ends badly
+# H09: failing threads
 
 
 def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(in_a_hurry: Served) -> None:
@@ -44,15 +44,15 @@ def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(in
     def ended() -> list:
         return [line for line in log_lines(in_a_hurry) if line.get("event") == "thread_ended"]
 
-    until(lambda: len(ended()) >= 2)  # each worker has one, and one may start later
+    until(lambda: len(ended()) >= 2)  # one in each worker
     assert {line["thread"] for line in ended()} == {hurried.THREAD}
     assert {line["exception"][0]["type"] for line in ended()} == {"RuntimeError"}
-    assert "ends badly" not in in_a_hurry.log.read_text()
+    assert "background thread of the tests" not in in_a_hurry.log.read_text()
     assert len(in_a_hurry.workers()) == 2
 
 
 CANARY = "canary-77b1"
-LOG_SECONDS = 0.3  # until a line is written
+LOG_SECONDS = 0.3  # until lines are written
 
 
 def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Served) -> None:
@@ -79,7 +79,7 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
         exchange(service.port, f"{broken}\r\n\r\n".encode(), then_close=True)
 
     time.sleep(LOG_SECONDS)
-    text, lines = service.log.read_text(), log_lines(service)  # each of them parses
+    text, lines = service.log.read_text(), log_lines(service)  # parses each line
     assert len([line for line in lines[before:] if line.get("event") == "request"]) == 7
     assert all(character == "\n" or " " <= character <= "~" for character in text)
     assert {line["level"] for line in lines} <= {"info", "warning", "error"}
@@ -90,11 +90,11 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
 
 # Memory: one arena for all threads
 
-ARENA_BYTES = 64 * MIB  # glibc reserves so much for each arena but the first, at a multiple of it
+ARENA_BYTES = 64 * MIB  # glibc reserves this size, and aligns to it, for each arena except the first
 
 
 def arenas_of_threads(pid: int) -> list[str]:
-    """The arenas of a process beside the one that all begin with, by what it has mapped."""
+    """Return the arenas of a process except the main one, by its memory mappings."""
     mapped = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
     found = []
     for (used, used_may, *_), (kept, kept_may, *_) in pairwise(mapped):
@@ -115,11 +115,11 @@ def test_workers_threads_allocate_from_one_arena(service: Served) -> None:
     assert [arenas_of_threads(pid) for pid in service.workers()] == [[], []]
 
 
-# H13: starts that are refused
+# H13: refused starts
 
 
 def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
-    """Start it as `bin/serve` does, where it is expected to refuse; what it says then."""
+    """Run a start like `bin/serve`; return its exit status and output lines."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     done = subprocess.run(
         [sys.executable, "-m", "serving", *words],
@@ -132,12 +132,12 @@ KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_K
 
 
 def over(url: str, **more: str) -> dict[str, str]:
-    """What is said to a service over a database, at a door of its own."""
+    """Return the environment of a service over a database, with a free port."""
     return {"DATABASE_URL": url, "PORT": str(free_port()), **more}
 
 
 def require_refused(cases: dict[str, dict[str, str]]) -> None:
-    """Each of the starts is refused, in one line that holds these words."""
+    """Assert that each start is refused with one line that contains the message."""
     with ThreadPoolExecutor(2) as pool:
         found = dict(zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True))
     for words, (status, said) in found.items():
@@ -163,7 +163,7 @@ def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
     assert ask(service, "ada", "GET", HONEST).status == 200
 
 
-@pytest.mark.sqlite("of a file: one server a file, what kind of file, whose keys beside it")
+@pytest.mark.sqlite("checks of a file: one server, regular file, private keys")
 def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own, linked = tmp_path / "own.db", tmp_path / "linked.db"
     shutil.copy(base_file, own)
@@ -191,27 +191,27 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
     ("limit", "clients"), [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 4_000), ("-n 4096", 3_896)]
 )
 def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
-    """A limit that may be raised is no bound: that of a shell, or of a service's unit, is 1,024 where nobody says."""
+    """The hard limit counts. The usual soft limit of a shell or a systemd unit is 1,024."""
     question = "from serving.start.descriptors import clients_max; print(clients_max())"
-    told = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    assert int(told.stdout) == clients
+    assert int(result.stdout) == clients
 
 
 @pytest.mark.parametrize(("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)])
 def test_too_few_descriptors_to_serve_with_are_told_at_the_start(limit: str, is_refused: bool) -> None:
-    """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
+    """With fewer descriptors, each worker would fail at its first request and be restarted forever."""
     question = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
-    told = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
     words = "63 open files are too few: at least 64 (ulimit -n)"
-    assert told.stdout.strip() == (words if is_refused else "None")
+    assert result.stdout.strip() == (words if is_refused else "None")
 
 
 def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
@@ -230,11 +230,11 @@ def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: 
         assert own.workers() == before
 
 
-# H14: a stop
+# H14: stops
 
 
 def ended_by_themselves(service: Served) -> int:
-    """How many workers said that they end; one that was killed at the end of the graceful time does not."""
+    """Return how many workers exited by themselves. A killed worker logs no exit."""
     return sum(str(line.get("message")).startswith("Worker exiting") for line in log_lines(service))
 
 
@@ -244,7 +244,7 @@ def test_H14_write_that_was_accepted_is_answered_after_the_signal(base_file: Pat
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
         with databases.turn(own.database):
             waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
-            until(lambda: databases.waiting(own.database) == 1)  # it has been accepted
+            until(lambda: databases.waiting(own.database) == 1)  # the request is accepted
             own.signal(number)
             time.sleep(0.4)
         answer = waiting.result(20)
@@ -284,28 +284,28 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
 
 
 def test_H14_signal_to_end_at_once_waits_for_nothing_that_it_interrupts() -> None:
-    """Ctrl-C comes twice, from the terminal and from the arbiter: to whatever the first one does, too."""
+    """A worker gets Ctrl-C twice, from the terminal and from the arbiter. The second interrupts the first handler."""
     worker = BufferingWorker(1, os.getppid(), [], None, 30, Config(), None)
     worker.tmp.close()
 
     class Pool:
-        """In the middle of taking a task on, or of its own end, it is locked."""
+        """A thread pool whose lock the interrupted code holds."""
 
         def shutdown(self, *, wait: bool) -> None:
-            raise AssertionError("it would wait for itself")
+            raise AssertionError("a deadlock with the interrupted code")
 
     worker.tpool = Pool()
 
     with pytest.raises(SystemExit) as end:
         worker.handle_quit(signal.SIGINT, None)
-    worker.handle_quit(signal.SIGQUIT, None)  # while it closes its database
+    worker.handle_quit(signal.SIGQUIT, None)  # while the first handler closes the database
 
     assert end.value.code == 0
     assert not worker.alive
 
 
 def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
-    """Or they would wait until all others are answered, and then be sent away."""
+    """Otherwise accepted connections would wait for all other responses, and then be closed."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         log = logging.getLogger("walkthrough.tests")
         worker = BufferingWorker(1, os.getppid(), [listener], None, 30, Config(), log)
@@ -324,12 +324,12 @@ def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
 
 
 def test_worker_whose_server_was_killed_closes_its_door() -> None:
-    """When it notices, and not once the requests under way have ended: nobody else is left to close it."""
+    """The worker closes the port as soon as it notices, before its requests end."""
     gone = os.getppid() + 1
     log = logging.getLogger("walkthrough.tests")
     settings = Config()
-    listener = TCPSocket(("127.0.0.1", 0), settings, log)  # a door as gunicorn has it
-    door = listener.sock
+    listener = TCPSocket(("127.0.0.1", 0), settings, log)  # as gunicorn creates it
+    sock = listener.sock
     worker = BufferingWorker(1, gone, [listener], None, 30, settings, log)
     worker.tmp.close()
     with selectors.DefaultSelector() as worker.poller:
@@ -338,6 +338,6 @@ def test_worker_whose_server_was_killed_closes_its_door() -> None:
         assert not worker.is_parent_alive()
 
         assert not worker.alive
-        assert door.fileno() == -1
+        assert sock.fileno() == -1
         assert not worker.poller.get_map()
-        worker.set_accept_enabled(False)  # as it goes on
+        worker.set_accept_enabled(False)  # as the main loop continues

@@ -1,4 +1,4 @@
-"""A database's server that is away for a while, and what the service, as it is run, makes of it."""
+"""A running service while its PostgreSQL server is not available."""
 
 import os
 import signal
@@ -13,12 +13,12 @@ from tests.http.service import AS_IT_IS_RUN, HONEST, ask, log_lines, refusal_in_
 from tests.support import databases
 from tests.support.waiting import until
 
-pytestmark = [AS_IT_IS_RUN, pytest.mark.server("a file is where it is")]
+pytestmark = [AS_IT_IS_RUN, pytest.mark.server("a file is always available")]
 
 
 @contextmanager
 def away(file: Path) -> Iterator[None]:
-    """A database that lets nobody in, and has ended who was."""
+    """End all sessions of a database and refuse new ones."""
     name = databases.NAMES[file]
     with databases.connected("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
@@ -31,7 +31,7 @@ def away(file: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_workers_that_come_while_it_is_away_serve_once_it_is_back(base_file: Path, tmp_path: Path, number: int) -> None:
-    """One that cannot begin takes the whole service along, which nobody starts again when the server is back."""
+    """A worker that fails at its start would end the whole service."""
     with serving(served_over(base_file, tmp_path / "served")) as own:
         before = set(own.workers())
         with away(own.database):

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: foreign headers, other origins, paths of files. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: foreign headers, other origins, paths of files. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import re
 
@@ -11,7 +11,7 @@ from tests.support import tokens
 from tests.support.raw import RawAnswer, answers, exchange
 
 pytestmark = AS_IT_IS_RUN
-# H07: headers that would move the service, or pass for another
+# H07: headers that would change the target or the sender
 
 FOREIGN = {
     "host": {"Host": "evil.example"},
@@ -36,7 +36,7 @@ def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: d
 
 
 def read_with(service: Served, path: str, headers: dict[str, str]) -> RawAnswer:
-    """What moe reads, with headers as they are written, underscores and all."""
+    """Return the response to moe with additional raw headers, also with underscores."""
     lines = head_lines("moe", Connection="close").decode()
     for name, value in headers.items():
         lines = re.sub(rf"^{name}: .*\r\n", "", lines, flags=re.MULTILINE) + f"{name}: {value}\r\n"
@@ -53,7 +53,7 @@ def test_H07_underscore_makes_no_other_header(service: Served, name: str) -> Non
     assert (answer.status, refusal_in_json(answer)["code"]) == (401, "42501")
 
 
-# H07: a header said twice. postgrest-go does that to each of its own, and PostgREST looks at the first
+# H07: repeated headers. postgrest-go repeats each of its own, and PostgREST reads the first
 
 ONCE = ("apikey", "Authorization", "Content-Type", "Accept-Profile", "Content-Profile")
 OTHERS = {
@@ -66,8 +66,8 @@ OTHERS = {
 
 
 def post_twice_said(service: Served, *more: str) -> RawAnswer:
-    """Make an inspector with these lines after a head that says the profile, too."""
-    row = b'{"name": "Said twice"}'
+    """Insert an inspector with additional header lines after a complete head."""
+    row = b'{"name": "Repeated"}'
     lines = head_lines(Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row)))
     lines += "".join(f"{line}\r\n" for line in (*more, "Connection: close")).encode()
     [answer] = answers(exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + lines + b"\r\n" + row))
@@ -78,7 +78,7 @@ def test_H07_header_repeated_to_the_letter_counts_once(service: Served) -> None:
     said = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
     lines = [line for line in said if line.startswith(ONCE)]
 
-    answers_ = [post_twice_said(service, *lines, *lines) for _ in range(2)]  # a new head, a familiar one
+    answers_ = [post_twice_said(service, *lines, *lines) for _ in range(2)]  # a parsed head, then a cached one
 
     assert len(lines) == len(ONCE)
     assert [answer.status for answer in answers_] == [201, 201]
@@ -110,7 +110,7 @@ def test_H07_absolute_target_moves_nothing(service: Served) -> None:
     assert (answer.status, answer.body) == (200, b'[{"id":1}]') or 400 <= answer.status < 500
 
 
-# H10: pages of others
+# H10: other origins
 
 OWN_PAGES = ("http://localhost:3000", "https://localhost", "http://127.0.0.1:8000", "http://[::1]:5173")
 OTHER_PAGES = (
@@ -122,7 +122,7 @@ OTHER_PAGES = (
 
 
 def asked_from(service: Served, origin: str) -> list[Answer]:
-    """Reads, refusals and preflights as a page of this origin would have them sent."""
+    """Return the responses to reads, errors and preflights of a page of this origin."""
     preflight = {
         "Access-Control-Request-Method": "DELETE",
         "Access-Control-Request-Headers": "apikey, authorization",
@@ -154,7 +154,7 @@ def test_H10_page_of_this_machine_reads_errors_too_and_never_with_credentials(se
 
 
 def test_H10_form_or_link_of_another_site_does_nothing(service: Served) -> None:
-    """A browser brings neither headers of ours nor a cookie that means anything."""
+    """A browser adds no API key, and the service reads no cookie."""
     cookie = f"access_token={tokens.SERVICE_KEY}; session={tokens.SERVICE_KEY}"
     form = head_lines("nobody", Cookie=cookie, Connection="close", Origin="https://evil.example",
                       apikey="", Content_Type="application/x-www-form-urlencoded")  # fmt: skip
@@ -182,7 +182,7 @@ def test_H10_get_never_writes(service: Served) -> None:
         assert "Set-Cookie" not in answer.headers
 
 
-# H11: paths that are files somewhere
+# H11: paths of files
 
 
 @pytest.mark.parametrize(

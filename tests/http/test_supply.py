@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: what it is made of, and whom it speaks to. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: dependencies, and network connections. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import ast
 import re
@@ -12,7 +12,7 @@ from tests.http.service import AS_IT_IS_RUN
 from tests.support.raw import inodes_of, tcp_rows
 
 pytestmark = AS_IT_IS_RUN
-# H15: what it is made of
+# H15: supply chain
 
 LOCKED = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*)==[0-9][^ ]*(?: ; .*)?(?P<hashes>(?: --hash=sha256:[0-9a-f]{64})+)")
 OPTIONS = re.compile(r"--only-binary [a-z0-9-]+")

@@ -1,5 +1,7 @@
-"""Many clients that write at once, to the service as it is run, on either engine: each finds what it was told of, and
-nothing went wrong that nobody was told of."""
+"""Concurrent writers on a running service, on either engine.
+
+Each writer reads its acknowledged writes, and the log has no error.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +26,7 @@ def service(base_file: Path, tmp_path: Path) -> Iterator[Served]:
 
 
 def write(service: Served, writer: int) -> list[str]:
-    """Insert a row, change it and look at it, again and again over one connection; the notes of all rows."""
+    """Insert, change and read rows over one connection; return the notes of all rows."""
     notes = [f"of writer {writer}, round {place}" for place in range(ROUNDS)]
     with closing(service.consumer("ada")) as consumer:
         for note in notes:

@@ -1,4 +1,4 @@
-"""The service with workers of which one's system clock is half an hour ahead: `tests.http.two_clocks:make()`."""
+"""The service with one worker whose system clock is 30 minutes ahead: `tests.http.two_clocks:make()`."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from flask import Flask
 from app import create_app
 
 AHEAD_SECONDS = 1_800
-MARK = "ONE_IS_AHEAD"  # a directory's name that the first worker takes
+MARK = "ONE_IS_AHEAD"  # the variable with a directory that the first worker creates
 
 
 def make() -> Flask:

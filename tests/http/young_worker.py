@@ -1,4 +1,4 @@
-"""gunicorn's settings as they are shipped, and a second worker that is seconds old before it has handlers."""
+"""The shipped settings of gunicorn, with a second worker that installs its signal handlers 2 s late."""
 
 import runpy
 import time
