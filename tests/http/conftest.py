@@ -37,7 +37,7 @@ def service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def in_a_hurry(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def short_deadlines_service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The service with short deadlines."""
     directory = tmp_path_factory.mktemp("short-deadlines") / "served"
     with serving(served_over(heavy_file, directory, "tests.support.hurried:make()")) as running:

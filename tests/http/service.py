@@ -13,18 +13,18 @@ from tests.durability.served import Answer, Served
 from tests.support import databases, tokens
 from tests.support.raw import RawAnswer
 
-AS_IT_IS_RUN = pytest.mark.skipif(sys.platform != "linux", reason="the tests read signals and sockets from /proc")
+RUNNING_SERVICE = pytest.mark.skipif(sys.platform != "linux", reason="the tests read signals and sockets from /proc")
 
 MIB = 1 << 20
 NOTE = "a" * 65_536
 HEAVY_ROWS = 600  # of 64 KiB each: more than the limit of a response
 PATTERN = "*" + "a" * 253 + "b"  # almost matches at each position of a note: about 25 ms a row
-WORST = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
+COSTLY_READ = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
 COSTLIEST_PATCH = "/inspections?" + "&".join([f"notes=not.like.{PATTERN}"] * 99)
 COSTLIEST_OR = "/inspections?select=id&or=(" + ",".join(
     [f"notes.like.{PATTERN[:-3]}{number:02}b" for number in range(99)]
 ) + ")"  # fmt: skip
-HONEST = "/buildings?select=id&id=eq.1"
+CHEAP_READ = "/buildings?select=id&id=eq.1"
 ENDS_WITHIN_SECONDS = 2.2
 MARGIN_SECONDS = 1.8  # for a busy machine
 
@@ -52,7 +52,7 @@ def ask(service: Served, who: str, method: str, path: str, body: object = None, 
         return consumer.send(method, path, body, **headers)
 
 
-def refusal_in_json(answer: RawAnswer | Answer) -> dict:
+def error_body(answer: RawAnswer | Answer) -> dict:
     """Return the error body; assert that it has the four keys and no internals."""
     found = json.loads(answer.body)
     assert set(found) == {"code", "message", "details", "hint"}
@@ -62,7 +62,7 @@ def refusal_in_json(answer: RawAnswer | Answer) -> dict:
     return found
 
 
-def names_written(service: Served, table: str, name: str) -> int:
+def count_names(service: Served, table: str, name: str) -> int:
     question = f"SELECT count(*) FROM {table} WHERE name LIKE ?"
     [(found,)] = databases.sql(service.database, question, f"{name}%")
     return int(found)

@@ -26,40 +26,40 @@ from serving.worker.loop import BufferingWorker
 from tests.conftest import CAST
 from tests.durability.served import PROJECT, Served, serving
 from tests.durability.shim import DATABASE
-from tests.http.service import AS_IT_IS_RUN, HONEST, MIB, ask, head_lines, log_lines, served_over
+from tests.http.service import CHEAP_READ, MIB, RUNNING_SERVICE, ask, head_lines, log_lines, served_over
 from tests.support import databases, hurried, tokens
 from tests.support.ports import free_port
 from tests.support.raw import exchange
 from tests.support.waiting import until
 
-pytestmark = AS_IT_IS_RUN
+pytestmark = RUNNING_SERVICE
 
 
 # H09: failing threads
 
 
-def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(in_a_hurry: Served) -> None:
-    assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
+def test_H09_failed_background_thread_is_logged_and_the_server_continues(short_deadlines_service: Served) -> None:
+    assert ask(short_deadlines_service, "ada", "GET", CHEAP_READ).status == 200
 
-    def ended() -> list:
-        return [line for line in log_lines(in_a_hurry) if line.get("event") == "thread_ended"]
+    def ended_threads() -> list:
+        return [line for line in log_lines(short_deadlines_service) if line.get("event") == "thread_ended"]
 
-    until(lambda: len(ended()) >= 2)  # one in each worker
-    assert {line["thread"] for line in ended()} == {hurried.THREAD}
-    assert {line["exception"][0]["type"] for line in ended()} == {"RuntimeError"}
-    assert "background thread of the tests" not in in_a_hurry.log.read_text()
-    assert len(in_a_hurry.workers()) == 2
+    until(lambda: len(ended_threads()) >= 2)  # one in each worker
+    assert {line["thread"] for line in ended_threads()} == {hurried.THREAD}
+    assert {line["exception"][0]["type"] for line in ended_threads()} == {"RuntimeError"}
+    assert "background thread of the tests" not in short_deadlines_service.log.read_text()
+    assert len(short_deadlines_service.workers()) == 2
 
 
 CANARY = "canary-77b1"
 LOG_SECONDS = 0.3  # until lines are written
 
 
-def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Served) -> None:
+def test_H12_log_has_one_escaped_line_for_each_request_and_no_secret(service: Served) -> None:
     time.sleep(LOG_SECONDS)
     before = len(log_lines(service))
     forged = "%0d%0a%7b%22level%22:%22forged%22%7d%1b[31m%e2%80%ae%c2%85%7f"
-    spoken = {
+    headers = {
         "User_Agent": '\u202e{"level":"forged"}',
         "X_Request_Id": CANARY + forged,
         "Referer": CANARY,
@@ -68,7 +68,7 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
     }
     for path in (f"/a{forged}", "/buildings"):
         line = f"GET {path}?name=eq.{CANARY} HTTP/1.1\r\n".encode()
-        exchange(service.port, line + head_lines("root", **spoken) + b"\r\n")
+        exchange(service.port, line + head_lines("root", **headers) + b"\r\n")
     for email in (f"{CANARY}\r\n{{}}@a.example", f"\x1b[31m\u202e{CANARY}@a.example"):
         body = {"email": email, "password": f"{CANARY}-password"}
         ask(service, "root", "POST", "/auth/v1/token?grant_type=password", body)
@@ -93,7 +93,7 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
 ARENA_BYTES = 64 * MIB  # glibc reserves this size, and aligns to it, for each arena except the first
 
 
-def arenas_of_threads(pid: int) -> list[str]:
+def thread_arenas(pid: int) -> list[str]:
     """Return the arenas of a process except the main one, by its memory mappings."""
     mapped = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
     found = []
@@ -109,20 +109,20 @@ def arenas_of_threads(pid: int) -> list[str]:
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
 def test_workers_threads_allocate_from_one_arena(service: Served) -> None:
     with ThreadPoolExecutor(8) as askers:
-        pages = askers.map(lambda _: ask(service, "root", "GET", HONEST), range(16))
+        pages = askers.map(lambda _: ask(service, "root", "GET", CHEAP_READ), range(16))
     assert {page.status for page in pages} == {200}
 
-    assert [arenas_of_threads(pid) for pid in service.workers()] == [[], []]
+    assert [thread_arenas(pid) for pid in service.workers()] == [[], []]
 
 
 # H13: refused starts
 
 
-def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
+def run_refused_start(*arguments: str, **environ: str) -> tuple[int, list[str]]:
     """Run a start like `bin/serve`; return its exit status and output lines."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     done = subprocess.run(
-        [sys.executable, "-m", "serving", *words],
+        [sys.executable, "-m", "serving", *arguments],
         cwd=PROJECT, env={**kept, **environ}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
@@ -131,7 +131,7 @@ def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
 KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
 
 
-def over(url: str, **more: str) -> dict[str, str]:
+def environ_over(url: str, **more: str) -> dict[str, str]:
     """Return the environment of a service over a database, with a free port."""
     return {"DATABASE_URL": url, "PORT": str(free_port()), **more}
 
@@ -139,28 +139,26 @@ def over(url: str, **more: str) -> dict[str, str]:
 def require_refused(cases: dict[str, dict[str, str]]) -> None:
     """Assert that each start is refused with one line that contains the message."""
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True))
-    for words, (status, said) in found.items():
-        assert status != 0, words
-        assert len(said) == 1, (words, said)
-        assert words in said[0]
+        found = dict(zip(cases, pool.map(lambda environ: run_refused_start(**environ), cases.values()), strict=True))
+    for message, (status, output_lines) in found.items():
+        assert status != 0, message
+        assert len(output_lines) == 1, (message, output_lines)
+        assert message in output_lines[0]
 
 
-def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
-    service: Served, base_file: Path, tmp_path: Path
-) -> None:
+def test_H13_unsafe_start_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.db"
     databases.copy(base_file, own)
     url = databases.url(own)
 
     require_refused(
         {
-            "something already answers at": over(url, **KEYS) | {"PORT": str(service.port)},
-            "FLASK_DEBUG is set": over(url, FLASK_DEBUG="1", **KEYS),
+            "something already answers at": environ_over(url, **KEYS) | {"PORT": str(service.port)},
+            "FLASK_DEBUG is set": environ_over(url, FLASK_DEBUG="1", **KEYS),
         }
     )
 
-    assert ask(service, "ada", "GET", HONEST).status == 200
+    assert ask(service, "ada", "GET", CHEAP_READ).status == 200
 
 
 @pytest.mark.sqlite("checks of a file: one server, regular file, private keys")
@@ -175,13 +173,13 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
 
     require_refused(
         {
-            "is being served by another process": over(databases.url(service.database), **KEYS),
-            "is not a regular file": over(databases.url(linked), **KEYS),
-            "can be read by others": over(databases.url(shared / DATABASE)),
+            "is being served by another process": environ_over(databases.url(service.database), **KEYS),
+            "is not a regular file": environ_over(databases.url(linked), **KEYS),
+            "can be read by others": environ_over(databases.url(shared / DATABASE)),
         }
     )
 
-    assert ask(service, "ada", "GET", HONEST).status == 200
+    assert ask(service, "ada", "GET", CHEAP_READ).status == 200
 
 
 # Clients and descriptors
@@ -190,11 +188,11 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
 @pytest.mark.parametrize(
     ("limit", "clients"), [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 4_000), ("-n 4096", 3_896)]
 )
-def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
+def test_number_of_clients_depends_on_the_descriptor_limit(limit: str, clients: int) -> None:
     """The hard limit counts. The usual soft limit of a shell or a systemd unit is 1,024."""
-    question = "from serving.start.descriptors import clients_max; print(clients_max())"
+    script = "from serving.start.descriptors import clients_max; print(clients_max())"
     result = subprocess.run(
-        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
@@ -202,21 +200,21 @@ def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, client
 
 
 @pytest.mark.parametrize(("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)])
-def test_too_few_descriptors_to_serve_with_are_told_at_the_start(limit: str, is_refused: bool) -> None:
+def test_start_with_too_few_descriptors_is_refused(limit: str, is_refused: bool) -> None:
     """With fewer descriptors, each worker would fail at its first request and be restarted forever."""
-    question = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
+    script = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
     result = subprocess.run(
-        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    words = "63 open files are too few: at least 64 (ulimit -n)"
-    assert result.stdout.strip() == (words if is_refused else "None")
+    message = "63 open files are too few: at least 64 (ulimit -n)"
+    assert result.stdout.strip() == (message if is_refused else "None")
 
 
-def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
+def test_more_connections_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
-    own.settings = "tests/http/few_descriptors.py"
+    own.settings = "tests/http/low_descriptor_limit.py"
     with serving(own):
         until(lambda: len(own.workers()) == 2)
         before = own.workers()
@@ -224,7 +222,7 @@ def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: 
             for _ in range(400):
                 crowd.enter_context(socket.create_connection(("127.0.0.1", own.port), 60))
 
-        answers = [ask(own, "ada", "GET", HONEST).status for _ in range(20)]
+        answers = [ask(own, "ada", "GET", CHEAP_READ).status for _ in range(20)]
 
         assert answers == [200] * 20
         assert own.workers() == before
@@ -233,13 +231,13 @@ def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: 
 # H14: stops
 
 
-def ended_by_themselves(service: Served) -> int:
+def count_worker_exits(service: Served) -> int:
     """Return how many workers exited by themselves. A killed worker logs no exit."""
     return sum(str(line.get("message")).startswith("Worker exiting") for line in log_lines(service))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
-def test_H14_write_that_was_accepted_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
+def test_H14_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
         with databases.turn(own.database):
@@ -250,24 +248,24 @@ def test_H14_write_that_was_accepted_is_answered_after_the_signal(base_file: Pat
         answer = waiting.result(20)
         if number == signal.SIGTERM:
             assert own.process.wait(20) == 0
-            assert ended_by_themselves(own) == 2
+            assert count_worker_exits(own) == 2
 
     assert answer.status == 201
-    question = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
-    assert databases.sql(own.database, question) == [(1,)]
+    script = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
+    assert databases.sql(own.database, script) == [(1,)]
 
 
-def test_H14_worker_hears_of_a_stop_before_it_has_handlers(base_file: Path, tmp_path: Path) -> None:
+def test_H14_worker_without_signal_handlers_stops(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
-    own.settings = "tests/http/young_worker.py"
+    own.settings = "tests/http/late_signal_handlers.py"
     with serving(own):
         until(lambda: len(own.workers()) == 2)
         own.signal(signal.SIGTERM)
         assert own.process.wait(20) == 0
-    assert ended_by_themselves(own) == 2
+    assert count_worker_exits(own) == 2
 
 
-def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
+def test_H14_thread_that_outlives_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
     worker = BufferingWorker(1, os.getpid(), [], None, 30, Config(), None)
     worker.tmp.close()
     queue = worker.method_queue
@@ -283,7 +281,7 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
 
 
-def test_H14_signal_to_end_at_once_waits_for_nothing_that_it_interrupts() -> None:
+def test_H14_immediate_stop_does_not_wait_for_interrupted_code() -> None:
     """A worker gets Ctrl-C twice, from the terminal and from the arbiter. The second interrupts the first handler."""
     worker = BufferingWorker(1, os.getppid(), [], None, 30, Config(), None)
     worker.tmp.close()
@@ -304,7 +302,7 @@ def test_H14_signal_to_end_at_once_waits_for_nothing_that_it_interrupts() -> Non
     assert not worker.alive
 
 
-def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
+def test_stopping_worker_accepts_pending_connections_and_closes_its_port() -> None:
     """Otherwise accepted connections would wait for all other responses, and then be closed."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         log = logging.getLogger("walkthrough.tests")
@@ -323,14 +321,14 @@ def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
                 conn.sock.close()
 
 
-def test_worker_whose_server_was_killed_closes_its_door() -> None:
+def test_worker_of_a_killed_arbiter_closes_its_port() -> None:
     """The worker closes the port as soon as it notices, before its requests end."""
-    gone = os.getppid() + 1
+    ended_pid = os.getppid() + 1
     log = logging.getLogger("walkthrough.tests")
     settings = Config()
     listener = TCPSocket(("127.0.0.1", 0), settings, log)  # as gunicorn creates it
     sock = listener.sock
-    worker = BufferingWorker(1, gone, [listener], None, 30, settings, log)
+    worker = BufferingWorker(1, ended_pid, [listener], None, 30, settings, log)
     worker.tmp.close()
     with selectors.DefaultSelector() as worker.poller:
         worker.set_accept_enabled(True)

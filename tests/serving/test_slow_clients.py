@@ -19,11 +19,11 @@ import pytest
 
 from serving.worker import limits
 from tests.durability.served import Served, serving
-from tests.http.service import AS_IT_IS_RUN, HONEST, ask, head_lines, served_over
+from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
 from tests.support.raw import RawAnswer, answers, connect, exchange, read_to_end
 from tests.support.waiting import TIMED, until
 
-pytestmark = AS_IT_IS_RUN
+pytestmark = RUNNING_SERVICE
 
 MIB = 1 << 20
 CONNECTIONS = 400
@@ -78,7 +78,7 @@ def test_400_dripping_connections_do_not_slow_other_requests(service: Served, ki
         seconds, ends = [], time.monotonic() + SECONDS
         try:
             while time.monotonic() < ends:
-                for who, path in (("nobody", "/live"), ("ada", HONEST)):
+                for who, path in (("nobody", "/live"), ("ada", CHEAP_READ)):
                     began = time.monotonic()
                     assert ask(service, who, "GET", path).status == 200
                     seconds.append(time.monotonic() - began)
@@ -161,7 +161,7 @@ def test_partial_bodies_beyond_the_shared_limit_get_503(service: Served) -> None
         until(lambda: len(selector.select(0)) >= 10)
         found = answers(read_to_end(selector.select(0)[0][0].fileobj))  # type: ignore[arg-type]
 
-        assert ask(service, "ada", "GET", HONEST).status == 200
+        assert ask(service, "ada", "GET", CHEAP_READ).status == 200
     if found:  # a client that is still sending may get a reset
         assert (found[0].status, found[0].headers["retry-after"]) == (503, "1")
 
@@ -173,7 +173,7 @@ def test_get_with_a_slow_body_holds_no_thread(service: Served) -> None:
             connection = crowd.enter_context(connect(service.port))
             connection.sendall(b"GET /live HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
 
-        assert [ask(service, "ada", "GET", HONEST).status for _ in range(6)] == [200] * 6
+        assert [ask(service, "ada", "GET", CHEAP_READ).status for _ in range(6)] == [200] * 6
 
 
 def test_pipelined_requests_are_answered_in_order(service: Served) -> None:

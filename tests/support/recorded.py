@@ -1,8 +1,8 @@
 """Comparison of responses with recorded ones of PostgREST.
 
 A recorded case has the sender, the request, and of the response the status, the headers to compare and the body.
-Three differences are ignored: the order of rows without `order`, ids that were generated during the recording (101
-to 110), and a blank or a `T` in timestamps of CSV.
+The comparison ignores the order of rows without `order`, ids that were generated during the recording (101 to 110),
+and a blank or a `T` in timestamps of CSV.
 """
 
 import csv

@@ -11,6 +11,6 @@ globals().update({name: found for name, found in SHIPPED.items() if not name.sta
 def post_fork(server, worker):
     SHIPPED["post_fork"](server, worker)
     if worker.age == 2:
-        ends = time.monotonic() + 2
-        while time.monotonic() < ends:
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
             time.sleep(0.05)
