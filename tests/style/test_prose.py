@@ -10,10 +10,12 @@ from tests.style.checks import DOCUMENTS_WORDS_MAX, banned_words, document_words
 from tests.style.sources import Kind, collect
 
 ENFORCED = {
-    "CHANGELOG.md", "README.md", "access", "app.py", "bench", "config.py", "demo", "docs", "engine/audit.py",
-    "engine/maintenance", "engine/query", "engine/reporting", "engine/postgres", "engine/storage",
-    "gunicorn.conf.py", "models", "routes", "serving/start", "tests/console", "tests/docs", "tests/engine",
-    "tests/maintenance", "tests/reporting", "tests/storage", "tests/style", "tests/unit", "wsgi.py",
+    "CHANGELOG.md", "README.md", "access", "app.py", "bench", "config.py", "demo", "docs",
+    "engine/audit.py", "engine/maintenance", "engine/postgres", "engine/query", "engine/reporting",
+    "engine/storage", "gunicorn.conf.py", "models", "routes", "serving", "tests/access", "tests/clients",
+    "tests/conftest.py", "tests/console", "tests/contract", "tests/docs", "tests/durability",
+    "tests/engine", "tests/http", "tests/maintenance", "tests/postgres", "tests/reporting",
+    "tests/serving", "tests/storage", "tests/style", "tests/support", "tests/unit", "wsgi.py",
 }  # fmt: skip
 """Paths for which sentences and words are checked so far."""
 

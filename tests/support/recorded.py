@@ -1,8 +1,8 @@
 """Comparison of responses with recorded ones of PostgREST.
 
 A recorded case has the sender, the request, and of the response the status, the headers to compare and the body.
-The comparison ignores the order of rows without `order`, ids that were generated during the recording (101 to 110),
-and a blank or a `T` in timestamps of CSV.
+The comparison ignores the order of rows if the request has none, and the format of timestamps in CSV. It also ignores
+ids that were generated during the recording (101 to 110).
 """
 
 import csv
