@@ -98,7 +98,7 @@ READ_ONLY_TO_ADMINS = ("clients", "inspectors", BUILDING_GRANTS_TO_ADMINS, INSPE
 
 @pytest.fixture(scope="module")
 def before(steady: Callable) -> dict:
-    """What root read before any of this module's requests that may change nothing."""
+    """The rows before this module's requests, none of which may change them."""
     return dump(steady)
 
 

@@ -10,15 +10,15 @@ from tests.support.access_requests import MANAGER_BUILDING, MANAGER_INSPECTION, 
 
 @pytest.fixture(scope="module")
 def before(steady: Callable) -> dict:
-    """What root read before any of this module's requests that may change nothing."""
+    """The rows before this module's requests, none of which may change them."""
     return dump(steady)
 
 
-# ── out of reach ─────────────────────────────────────────────────────────────────────────────────────────
+# ── out of scope ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-# id, who, method, path, body: a row that would end up out of reach is refused by the rule
-ENDS_UP_OUT_OF_REACH = [
+# id, who, method, path, body: the rule refuses a row that would be out of scope
+OUT_OF_SCOPE_AFTER_WRITE = [
     ("building-of-other-client", "ada", "POST", "/buildings", {"name": "New", "client_id": 2}),
     ("building-of-missing-client", "ada", "POST", "/buildings", {"name": "New", "client_id": 999}),
     ("building-of-no-client", "ada", "POST", "/buildings", {"name": "New", "client_id": None}),
@@ -90,8 +90,8 @@ ENDS_UP_OUT_OF_REACH = [
 
 @pytest.mark.parametrize(
     ("who", "method", "path", "body"),
-    [line[1:] for line in ENDS_UP_OUT_OF_REACH],
-    ids=[line[0] for line in ENDS_UP_OUT_OF_REACH],
+    [line[1:] for line in OUT_OF_SCOPE_AFTER_WRITE],
+    ids=[line[0] for line in OUT_OF_SCOPE_AFTER_WRITE],
 )
 def test_write_that_leaves_a_row_out_of_scope_is_refused(
     steady: Callable, before: dict, who: str, method: str, path: str, body: dict
@@ -104,7 +104,7 @@ def test_write_that_leaves_a_row_out_of_scope_is_refused(
     assert dump(steady) == before
 
 
-# id, who, path, change: a row out of reach is not matched by PATCH, nor by DELETE
+# id, who, path, change: neither PATCH nor DELETE matches a row out of scope
 NOT_MATCHED = [
     ("building-of-other-client", "ada", "/buildings?id=eq.4", {"name": "R"}),
     ("building-granted-for-reading", "ada", "/buildings?id=eq.5", {"name": "R"}),
@@ -145,8 +145,8 @@ def test_row_out_of_scope_is_not_matched(
     assert dump(steady) == before
 
 
-# id, who, path, body: an id one may not name, alike for taken, hidden and free ones
-ID_NOT_ONES_OWN = [
+# id, who, path, body: a chosen id, with the same error for taken, hidden and free ids
+IDS_OF_OTHERS = [
     ("building-hidden", "ada", "/buildings?id=eq.4", {"id": 4, "name": "P", "client_id": 1}),
     ("building-readable", "ada", "/buildings?id=eq.5", {"id": 5, "name": "P", "client_id": 1}),
     ("building-free", "ada", "/buildings?id=eq.999", {"id": 999, "name": "P", "client_id": 1}),
@@ -162,7 +162,7 @@ ID_NOT_ONES_OWN = [
 
 
 @pytest.mark.parametrize(
-    ("who", "path", "body"), [line[1:] for line in ID_NOT_ONES_OWN], ids=[line[0] for line in ID_NOT_ONES_OWN]
+    ("who", "path", "body"), [line[1:] for line in IDS_OF_OTHERS], ids=[line[0] for line in IDS_OF_OTHERS]
 )
 def test_put_of_another_id_is_refused(steady: Callable, before: dict, who: str, path: str, body: dict) -> None:
     response = steady(who).put(path, body)
@@ -171,8 +171,8 @@ def test_put_of_another_id_is_refused(steady: Callable, before: dict, who: str, 
     assert dump(steady) == before
 
 
-# id, who, path: what still has rows behind it stays
-STILL_NEEDED = [
+# id, who, path: a row that other rows reference
+REFERENCED_ROWS = [
     ("building-by-root", "root", "/buildings?id=eq.1"),
     ("building-by-ada", "ada", "/buildings?id=eq.1"),
     ("client-by-root", "root", "/clients?id=eq.1"),
@@ -180,7 +180,9 @@ STILL_NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(("who", "path"), [line[1:] for line in STILL_NEEDED], ids=[line[0] for line in STILL_NEEDED])
+@pytest.mark.parametrize(
+    ("who", "path"), [line[1:] for line in REFERENCED_ROWS], ids=[line[0] for line in REFERENCED_ROWS]
+)
 def test_referenced_row_is_not_deleted(steady: Callable, before: dict, who: str, path: str) -> None:
     response = steady(who).delete(path)
 

@@ -65,12 +65,12 @@ def test_L01_unknown_user_costs_one_hash_like_a_known_one(service: Service, monk
 
 @TIMED
 def test_L01_known_and_unknown_take_the_same_time(service: Service) -> None:
-    """Figure 26, its commit tier: a leak is there in every round, a busy machine is not."""
-    assert any(apart(service) <= 0.10 for _ in range(4))
+    """Figure 26: a leak shows in every round, unlike other load of the machine."""
+    assert any(difference_of_medians(service) <= 0.10 for _ in range(4))
 
 
-def apart(service: Service) -> float:
-    """How far the medians of 50 tries each, taken in turn, lie apart."""
+def difference_of_medians(service: Service) -> float:
+    """Return the difference of the medians of 50 alternating attempts each."""
     taken: dict[str, list[float]] = {EMAILS["moe"]: [], "ghost@acme.example": []}
     for _ in range(50):
         service.sql("DELETE FROM attempts")

@@ -299,7 +299,7 @@ def test_sign_in_refused_by_the_hash_queue_is_not_counted(service: Service, monk
 def test_write_without_the_lock_is_refused_before_the_deadline(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """Of three seconds, here of a fraction: while another write, that asked before, has not yet given up."""
+    """The deadline of 3 s is shortened here. Another write holds the lock."""
     monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     change = "/buildings?id=eq.1", {"name": "Waited"}

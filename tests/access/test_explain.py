@@ -47,7 +47,7 @@ def test_reason_of_every_grant_has_grantor_and_time(role: Role, model: type) -> 
         assert (arm in EVIDENCE) is ("grant" in name or name == "through_building")
 
 
-MAY_ASK = [
+PERMITTED = [
     *((who, user) for who in ("root", "service") for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
     ("ada", ADA),
     ("ada", MOE),
@@ -58,12 +58,12 @@ MAY_ASK = [
 ]
 
 
-@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+@pytest.mark.parametrize(("who", "user"), PERMITTED)
 def test_caller_explains_only_users_they_can_read(snapshot: Transaction, who: str, user: str) -> None:
     assert explain.readable_user(snapshot, CALLERS[who], user).id == user
 
 
-MAY_NOT_ASK = [
+REFUSED = [
     ("root", NO_ONE),
     ("service", NO_ONE),
     ("ada", MAX),
@@ -77,7 +77,7 @@ MAY_NOT_ASK = [
 
 
 @pytest.mark.parametrize("row", [1, 4, 999])
-@pytest.mark.parametrize(("who", "user"), MAY_NOT_ASK)
+@pytest.mark.parametrize(("who", "user"), REFUSED)
 def test_hidden_and_unknown_users_are_refused_alike(snapshot: Transaction, who: str, user: str, row: int) -> None:
     for ask in (explain.is_readable, explain.explain):
         with pytest.raises(UserNotReadable) as refusal:
@@ -87,7 +87,7 @@ def test_hidden_and_unknown_users_are_refused_alike(snapshot: Transaction, who: 
 
 
 @pytest.mark.parametrize("model", [Building, Inspection])
-@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+@pytest.mark.parametrize(("who", "user"), PERMITTED)
 def test_explanation_agrees_with_the_check(snapshot: Transaction, who: str, user: str, model: type) -> None:
     for row in (*range(1, 10), 999, -1):
         explained = explain.explain(snapshot, CALLERS[who], model, row, user)

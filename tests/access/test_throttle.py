@@ -52,7 +52,7 @@ def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | No
     ("peer", "forwarded", "found"),
     [
         pytest.param("192.0.2.7", None, "192.0.2.7", id="peer"),
-        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="anybody-may-write-the-header"),
+        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="header-of-an-untrusted-client"),
         pytest.param("10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-says"),
         pytest.param("10.0.0.1", "6.6.6.6, 192.0.2.7", "192.0.2.7", id="only-its-own-word"),
         pytest.param("10.0.0.1", "6.6.6.6,192.0.2.7,10.0.0.2", "192.0.2.7", id="two-proxies"),

@@ -1,6 +1,6 @@
-"""A running service for each module, over a fresh copy of the data set, and people who are signed in to it.
+"""A running service for each module, over a fresh copy of the data set, and signed-in clients.
 
-A module that needs other settings makes its own with `serve`.
+A module that needs other settings starts its own service with `serve`.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ from tests.support import databases
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The data set as a database, with passwords; nobody writes to it, or is connected to it."""
+    """A database of the data set with passwords. It has no connections and stays unchanged."""
     return load(tmp_path_factory.mktemp("clients"))
 
 
@@ -27,7 +27,7 @@ def serve(base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         def make(**settings: str) -> Server:
             directory = tmp_path_factory.mktemp("server")
             databases.copy(base, directory / "walkthrough.db")
-            # Entered first, hence done last: nobody is connected any more.
+            # Registered first, so it runs last, after all connections are closed.
             running.callback(databases.give_back_under, directory)
             return running.enter_context(serving(directory, **settings))
 
@@ -42,7 +42,9 @@ def server(serve: Callable[..., Server]) -> Server:
 @pytest.fixture(scope="module")
 def consumers(server: Server) -> Iterator:
     """The module's supabase-py clients: `consumers.signed_in("moe")`."""
-    from tests.clients.consumers import Consumers  # here: only its users skip where it is missing
+    from tests.clients.consumers import (
+        Consumers,  # imported here, so that only users of this fixture skip if supabase-py is missing
+    )
 
     made = Consumers(server)
     yield made

@@ -28,7 +28,7 @@ def unchanged_after(
 
 
 # malformed requests for which the privilege is checked first
-NONSENSE = [
+MALFORMED_REQUESTS = [
     ("POST", "", "{"),
     ("POST", "?select=nope", {"nope": 1}),
     ("POST", "?columns=nope", [{"id": "x"}]),
@@ -43,7 +43,7 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-@pytest.mark.parametrize(("method", "query", "body"), NONSENSE)
+@pytest.mark.parametrize(("method", "query", "body"), MALFORMED_REQUESTS)
 def test_W01_manager_is_refused_before_the_row_is_read(
     steady: Callable, table: str, method: str, query: str, body: object
 ) -> None:

@@ -98,7 +98,7 @@ def test_derived_column_is_maintained_by_the_database(name: str) -> None:
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 
     for hidden in set(RESOURCES[name].derived) - in_keys:
-        assert f"FROM {name} " in CLIENT_MISMATCHES, f"{name}.{hidden} may part from what it is derived of"
+        assert f"FROM {name} " in CLIENT_MISMATCHES, f"{name}.{hidden} can differ from its source"
 
 
 @pytest.mark.server("a file's foreign keys take rows along in the order of their keys by themselves")

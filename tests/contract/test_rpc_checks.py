@@ -15,7 +15,7 @@ from tests.support.functions import (
     WELL_CALLED,
 )
 
-MAY_ASK = [
+PERMITTED = [
     ("moe", MOE),
     ("mia", MIA),
     ("max", MAX),
@@ -27,7 +27,7 @@ MAY_ASK = [
     *(("root", user) for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
     *(("service", user) for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
 ]
-MAY_NOT_ASK = [
+REFUSED = [
     ("moe", MIA),
     ("moe", ADA),
     ("moe", ROOT),
@@ -42,7 +42,7 @@ MAY_NOT_ASK = [
 
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-@pytest.mark.parametrize(("who", "about"), MAY_ASK)
+@pytest.mark.parametrize(("who", "about"), PERMITTED)
 def test_caller_may_ask_about_own_users(api: Callable, who: str, about: str, name: str) -> None:
     response = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
 
@@ -50,7 +50,7 @@ def test_caller_may_ask_about_own_users(api: Callable, who: str, about: str, nam
 
 
 @pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-@pytest.mark.parametrize(("who", "about"), MAY_NOT_ASK)
+@pytest.mark.parametrize(("who", "about"), REFUSED)
 def test_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, about: str, name: str) -> None:
     about_them = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
     about_no_one = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": NO_ONE})

@@ -1,7 +1,7 @@
-"""The server as it is run: gunicorn with the shipped settings over an application of a few lines.
+"""The running server: gunicorn with the shipped settings over a minimal application.
 
-Slow clients would take a minute to show with the shipped deadlines, so the application shortens them
-in its worker; that the shipped ones are those that are documented is a test of its own.
+The application shortens the deadlines, since slow clients would take a minute with the shipped ones.
+`test_shipped_deadlines` checks the shipped values.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_partial_heads_delay_no_request_and_get_408(server):
 
 
 def test_dripping_heads_are_closed_at_the_deadline(server):
-    """A hundred, more than there are threads; the deadline, here of a second, ends each of them while it drips on."""
+    """There are more connections than threads. The deadline of 1 s closes each connection while it sends."""
     with contextlib.ExitStack() as crowd:
         dripping = [crowd.enter_context(server.connect()) for _ in range(100)]
         stop = threading.Event()
@@ -143,7 +143,7 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
 
 
 def test_silent_connections_hold_no_thread(tmp_path):
-    """The deadline is the shipped one: others are served while all of them are still there."""
+    """The shipped deadline applies, so that all silent connections are still open."""
     with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
         silent = [crowd.enter_context(server.connect()) for _ in range(200)]
 
@@ -183,8 +183,10 @@ def test_slow_reads_delay_no_request(tmp_path):
 
 
 def test_partial_pipelined_head_holds_no_thread(tmp_path):
-    """In one packet: the half is read along with the whole. The deadline is the shipped one; were there a thread for
-    each of them, the last ones would be answered once the first ones are sent away."""
+    """One packet holds a complete request and part of the next one.
+
+    The shipped deadline applies: with one thread for each connection, the last ones would wait for it.
+    """
     whole, half, rest = HONEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
     with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
         clients = [crowd.enter_context(server.connect()) for _ in range(100)]
@@ -206,7 +208,7 @@ def test_partial_pipelined_head_gets_408(server):
 
 
 def test_refused_connections_that_stay_open_delay_no_request(server):
-    """gunicorn waits for each of them in its main loop, two seconds at a time: longer than anybody here waits."""
+    """gunicorn's own worker waits in its main loop for 2 s for each such connection."""
     with contextlib.ExitStack() as crowd:
         for _ in range(60):
             crowd.enter_context(server.connect()).sendall(b"no HTTP at all\r\n\r\n")
@@ -217,7 +219,7 @@ def test_refused_connections_that_stay_open_delay_no_request(server):
 def test_slow_reader_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
-        time.sleep(4.5)  # longer than the shortened deadline and the sweep that enforces it
+        time.sleep(4.5)  # longer than the shortened deadline and the interval of its enforcement
         received = len(read_to_end(connection))
 
     assert 0 < received < 32 * 1024 * 1024

@@ -9,7 +9,7 @@ BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
 BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
 INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
 INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
-# One write per method, permitted to super admins and refused to callers without the privilege.
+# One write for each method, permitted to super admins and refused to callers without the privilege.
 WELL_FORMED = {
     "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
     "users": (
@@ -65,7 +65,7 @@ WELL_FORMED = {
 
 
 def keys(response: Response, table: str) -> set:
-    """The keys of a list of rows: ids, or for a grant the pair."""
+    """Return the keys of a list of rows: ids, or pairs for grants."""
     columns = KEYS.get(table, ("id",))
     found = [tuple(row[column] for column in columns) for row in response.json]
     assert len(found) == len(set(found)), f"a row twice: {found}"
@@ -73,7 +73,7 @@ def keys(response: Response, table: str) -> set:
 
 
 def well_formed(api: Callable, who: str, method: str, table: str) -> Response:
-    """Send the table's well-formed request of that verb."""
+    """Send the table's valid request of a method."""
     body, where, change, whole = WELL_FORMED[table]
     if method == "POST":
         return api(who).post(f"/{table}", body)

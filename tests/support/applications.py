@@ -1,6 +1,6 @@
-"""The service as the tests open it: over a database of one's own, or lent from one test to the next.
+"""Applications of the tests, over their own databases or reused from test to test.
 
-It is imported when it is opened, so that the tests of the pure rooms need no service.
+The functions import the service, so that unit tests do not load it.
 """
 
 import json
@@ -11,8 +11,10 @@ from contextlib import ExitStack, contextmanager
 from tests.support import databases, tokens
 
 IDLE: list[tuple[object, dict, dict]] = []
-"""Applications whose test is over, with the settings and extensions of a new one: to give one another database takes a
-quarter of what it takes to make one."""
+"""Unused applications, with the settings and extensions of a new one.
+
+To change the database of an application takes a quarter of the time to create one.
+"""
 
 
 def open_app(file: pathlib.Path, **config: object) -> object:
@@ -31,14 +33,14 @@ def open_app(file: pathlib.Path, **config: object) -> object:
 
 
 def import_rows(app: object, file: pathlib.Path) -> None:
-    """Load a JSON of table -> rows with the service's own command."""
+    """Import a JSON file of table -> rows with the service's own command."""
     run = app.test_cli_runner().invoke(args=["import", str(file)])
     assert run.exit_code == 0, f"import failed: {run.output} {run.exception!r}"
 
 
 @contextmanager
 def lent_app(file: pathlib.Path) -> Iterator[object]:
-    """An application over a database for the time of a test; the next one gets it over another."""
+    """Provide an application over a database. The next test reuses it with another database."""
     if IDLE:
         app, config, extensions = IDLE.pop()
         open_again(app, file)
@@ -54,7 +56,7 @@ def lent_app(file: pathlib.Path) -> Iterator[object]:
 
 
 def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -> None:
-    """Load any tables and rows into an app over a database."""
+    """Import any tables and rows into the database of an application."""
     source = file.with_suffix(".json")
     source.write_text(json.dumps(rows))
     import_rows(app, source)
@@ -62,7 +64,7 @@ def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -
 
 @contextmanager
 def standing_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object]]:
-    """What makes apps over databases of any tables and rows, or finds the one that was made of the same."""
+    """Provide a function that returns an application over the given rows, the same one for equal rows."""
     made: dict[str, object] = {}
     with ExitStack() as lent:
 
@@ -79,8 +81,8 @@ def standing_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object
 
 
 def is_only_read() -> object:
-    """Instead of a database of a test's own."""
-    raise AssertionError("a world that stands for other tests as well is only read")
+    """Refuse a write to a shared database."""
+    raise AssertionError("a test writes to a shared database")
 
 
 def as_made(app: object) -> tuple[object, dict, dict]:
@@ -88,7 +90,7 @@ def as_made(app: object) -> tuple[object, dict, dict]:
 
 
 def open_again(app: object, file: pathlib.Path) -> None:
-    """Have an application serve another database from now on; what it knew of the one before is that one's."""
+    """Make an application serve another database."""
     from engine.attach import attach_url
     from engine.maintenance.check import ensure_schema
     from routes import metrics

@@ -1,4 +1,4 @@
-"""Bodies of writes, as the tests of their reading write them."""
+"""Request bodies of the tests of the payload parser."""
 
 from __future__ import annotations
 

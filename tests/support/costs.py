@@ -1,4 +1,4 @@
-"""What requests cost SQLite: a portfolio small and large, and the steps of the engine that a request takes over it."""
+"""Costs of requests on SQLite: a small and a large data set, and the engine's steps for a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conftest import ADA, MOE, ROOT
 from tests.support.applications import import_rows, open_app
 from tests.support.tokens import ANON_KEY, token_for
 
-OTHERS = 8  # times as many buildings and inspections of other clients
+OTHERS = 8  # the large data set has this many times the rows of other clients
 STEPS_GROWTH_MAX = 1.25
 STEPS_BETWEEN_LOOKS = 10
 NOW = "2025-01-01T00:00:00+00:00"
@@ -45,7 +45,7 @@ LISTS = {
 
 
 def portfolio(others: int) -> dict[str, list[dict]]:
-    """Client 1 with four buildings and 80 inspections, and other clients with so many times more."""
+    """Return client 1 with 4 buildings and 80 inspections, and other clients with `others` times as many."""
     buildings, inspections, readings = [], [], []
     for number in range(1, 5 * others + 5):
         client = 1 if number <= 4 else 2 + number % 3
@@ -78,7 +78,7 @@ def portfolio(others: int) -> dict[str, list[dict]]:
 
 
 def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
-    """The portfolio, small and large, each served by an application of its own."""
+    """Return applications over the small and the large data set."""
     made = {}
     for name, others in (("small", 20), ("large", 20 * OTHERS)):
         folder: Path = tmp_path_factory.mktemp(name)
@@ -90,7 +90,7 @@ def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
 
 
 class Steps:
-    """What a connection does between two moments, in steps of its engine."""
+    """Counts the steps of SQLite's engine on a connection."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -123,9 +123,11 @@ def steps(
     counts_anew: bool = False,
     posted: tuple[str, object] | None = None,
 ) -> int:
-    """What a request costs SQLite, in steps of its engine, by one of WHO or with a token; asked once before, so that
-    plans are made, and what was counted is known, unless that is to be forgotten, or rows were `posted` since: to a
-    path, by whoever sees all. What was listed is listed anew."""
+    """Return the cost of a read in steps of SQLite's engine.
+
+    The sender is a name of WHO or a token. An earlier request fills the caches. Cached lists are dropped, and cached
+    counts with `counts_anew`. `posted` is a path and the rows that a super admin inserts between the two requests.
+    """
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO.get(who, who)}", "Prefer": preference}
     database: Database = app.extensions["walkthrough"]

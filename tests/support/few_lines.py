@@ -1,4 +1,4 @@
-"""gunicorn with the shipped settings over an application of a few lines, as the tests of its serving start it."""
+"""A running gunicorn with the shipped settings and a minimal application."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Server:
     environ: dict[str, str]
 
     def lines(self) -> list[dict[str, object]]:
-        """What is in the log."""
+        """Return the lines of the log."""
         log = self.database.parent / "log"
         return [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -61,7 +61,7 @@ class Server:
         return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
 
     def exchange(self, request: bytes) -> bytes:
-        """Send bytes as they are and read until the server closes."""
+        """Send raw bytes and read until the server closes."""
         with self.connect() as connection:
             connection.sendall(request)
             return read_to_end(connection)
@@ -113,11 +113,11 @@ def await_answer(server: Server) -> None:
             if server.exchange(HONEST):
                 return
         time.sleep(0.05)
-    raise AssertionError("the server did not come up")
+    raise AssertionError("the server did not start")
 
 
 def take_when_free(database: Path) -> ServingLock:
-    """The workers of a killed arbiter notice within a second or two, and finish what they have."""
+    """Take the lock once the workers of a killed arbiter have ended."""
     give_up = time.monotonic() + 15
     while time.monotonic() < give_up:
         with contextlib.suppress(AlreadyServed):

@@ -1,5 +1,7 @@
-"""The service in a hurry, for tests of its deadlines: the shipped ones, much shorter. A background thread of it ends
-badly, too. The service has no switches for any of this. `gunicorn "tests.support.hurried:make()"` serves it."""
+"""The service with short deadlines and a background thread that fails.
+
+The service has no settings for these. `gunicorn "tests.support.short_deadlines:make()"` serves it.
+"""
 
 import threading
 from typing import Any
@@ -9,11 +11,11 @@ from serving.worker import limits
 
 HEAD_SECONDS_MAX = 2.0
 REQUEST_SECONDS_MAX = 2.0
-THREAD = "planted-thread"
+THREAD = "failing-thread"
 
 
 def fail() -> None:
-    raise RuntimeError("a background thread of the tests ends badly")
+    raise RuntimeError("a background thread of the tests fails")
 
 
 def make() -> Any:

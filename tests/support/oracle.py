@@ -1,12 +1,13 @@
-"""The access rule a second time, over plain dicts, written from the table of docs/ACCESS.md by somebody who has not
-read the service. It imports nothing of it: when the two disagree, one of them has misread it.
+"""An independent implementation of the access rules over plain dicts, written from docs/ACCESS.md.
 
-A world is `{table: [row, …]}`, a user a row of `users`.
+It imports nothing of the service. If the two disagree, one of them misreads the document.
+
+A world is `{table: [row, …]}`. A user is a row of `users`.
 """
 
 ADMIN, MANAGER, SUPER = "client_admin", "client_manager", "super_admin"
 
-# Which grant table opens which rows to which role, and the column that names the grantee.
+# role -> its grant table, and the column of the grantee
 BUILDING_GRANTS = {
     ADMIN: ("client_admin_building_access", "admin_id"),
     MANAGER: ("client_manager_building_access", "manager_id"),
@@ -23,7 +24,7 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 
-# The tables a client admin may write at all; a manager may write none, a super admin every one.
+# The tables that a client admin may write. A manager may write none, a super admin all.
 WRITTEN_BY_ADMINS = {
     "buildings",
     "inspections",
@@ -44,7 +45,7 @@ def find(world, table, id_):
 
 
 def holds(world, user, grants, column, id_):
-    """Has the user been granted this row?"""
+    """Return whether the user has a grant for this row."""
     if user["role"] not in grants:
         return False
     table, grantee = grants[user["role"]]
@@ -55,7 +56,7 @@ def holds(world, user, grants, column, id_):
 
 
 def visible(world, user, table, row):
-    """May the user read this row?"""
+    """Return whether the user may read this row."""
     if user["role"] == SUPER:
         return True
     if table in KEYS:
@@ -123,10 +124,10 @@ def sees_grant(world, user, table, grant):
 
 
 def may(world, user, verb, table, old, new):
-    """What becomes of one write: "ok", "privilege", "rule" or "unmatched".
+    """Return the result of one write: "ok", "privilege", "rule" or "unmatched".
 
-    `verb` is insert, update or delete; `old` the row as it is, `new` as it would be. Constraints (keys,
-    references, a grantee's role) are not the rule's business and speak only after "ok".
+    `verb` is insert, update or delete, `old` the current row, `new` the row after the write. Constraints (keys,
+    references, a grantee's role) are checked only after "ok".
     """
     if not has_privilege(user, table):
         return "privilege"
@@ -144,7 +145,7 @@ def has_privilege(user, table):
 
 
 def may_exist(world, user, table, row):
-    """May the would-be row be written? As `within_reach`, and nobody signs a grant for another."""
+    """Return whether the user may write this row. `assigned_by` of a grant is null or the user."""
     if not within_reach(world, user, table, row):
         return False
     if user["role"] != SUPER and table in KEYS:

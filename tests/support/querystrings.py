@@ -1,4 +1,4 @@
-"""Query strings in tests: written as people read them, parsed."""
+"""Query strings of the tests, without percent encoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from routes.postgrest.querystring import parse
 
 
 def ask(text: str) -> Query:
-    """Parse a query string given as people read it."""
+    """Parse a query string that is not percent-encoded."""
     return parse(quote(text, safe="/?&=%+()*,.:!'@$-_~{}<>;\"").encode())
 
 
@@ -18,7 +18,7 @@ def root(text: str) -> Node:
 
 
 def rows(text: str) -> list[str]:
-    """Take apart a table of short texts."""
+    """Split a text at `|`."""
     return text.split("|")
 
 

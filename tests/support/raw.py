@@ -1,4 +1,4 @@
-"""A running service seen from below: bytes as they are, and which process holds which connection."""
+"""Raw bytes of a running service, and the processes that hold its connections."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def connect(port: int, timeout: float = 20) -> socket.socket:
 
 
 def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
-    """Send bytes as they are and read until the server closes."""
+    """Send raw bytes and read until the server closes."""
     with connect(port) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(sent)
@@ -39,7 +39,7 @@ def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
 
 
 def still_waiting(connections: list[socket.socket]) -> int:
-    """How many of them the service has neither answered nor sent away."""
+    """Return how many connections have no response and are not closed."""
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)
@@ -55,7 +55,7 @@ def read_to_end(connection: socket.socket) -> bytes:
 
 
 def answers(received: bytes) -> list[RawAnswer]:
-    """Every answer in what came back, one after the other; bytes that belong to none are an error."""
+    """Parse consecutive responses. Other bytes are an error."""
     found = []
     while received:
         head, _, rest = received.partition(b"\r\n\r\n")
@@ -84,7 +84,7 @@ def inodes_of(pid: int) -> set[str]:
 
 
 def workers_by_port(served: Served) -> dict[int, int]:
-    """Which worker holds the connection that comes from each port."""
+    """Return the worker that holds the connection from each client port."""
     holders = {inode: pid for pid in served.workers() for inode in inodes_of(pid)}
     return {
         int(row[2].split(":")[1], 16): holders[row[9]]

@@ -1,4 +1,4 @@
-"""The cast with passwords, and their way through /auth/v1 as a client library takes it."""
+"""Users with passwords, and requests of /auth/v1 as client libraries send them."""
 
 import atexit
 import functools
@@ -30,7 +30,7 @@ THERE = "198.51.100.7"
 
 @functools.cache
 def signed_up_file() -> pathlib.Path:
-    """The data set with a password for everybody but max, in one file to be copied."""
+    """Return a file with the data set, in which all users except max have a password."""
     directory = pathlib.Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, directory)
     rows = json.loads(DATASET.read_text())
@@ -48,13 +48,13 @@ def signed_up_file() -> pathlib.Path:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A database of one's own with its app."""
+    """An application over its own database."""
 
     app: object
     file: pathlib.Path
 
     def api(self, who: str | None = None, token: str | None = None) -> Api:
-        """Somebody of the cast with a token without a session, or whoever holds `token`."""
+        """Return requests of a user with a sessionless token, or of the holder of `token`."""
         person = CAST[who or "nobody"] if token is None else Bearer(f"Bearer {token}")
         return Api(Database(lambda: self.app, None, self.app), person)
 
@@ -75,11 +75,11 @@ class Service:
         return self.token("refresh_token", {"refresh_token": refresh_token})
 
     def sql(self, statement: str, *values: object) -> list:
-        """Look into, or reach into, the database past the service."""
+        """Run a statement on the database without the service."""
         return databases.sql(self.file, statement, *values)
 
     def age(self, seconds: int) -> None:
-        """Let time pass for what sign-in has written down, by making all of it older."""
+        """Make all attempts and sessions older by a number of seconds."""
         self.sql("UPDATE attempts SET at = at - ?", seconds)
         self.sql("UPDATE origins SET at = at - ?", seconds)
         for key, rotations in self.sql("SELECT id, rotations FROM sessions"):
@@ -99,7 +99,7 @@ def open_service(directory: pathlib.Path, **config: object) -> Service:
 
 @contextmanager
 def lent_service(directory: pathlib.Path) -> Iterator[Service]:
-    """The same for the time of a test."""
+    """Provide a service that the next test reuses."""
     file = directory / "service.db"
     databases.copy(signed_up_file(), file)
     with lent_app(file) as app:
@@ -107,7 +107,7 @@ def lent_service(directory: pathlib.Path) -> Iterator[Service]:
 
 
 def error(response: Response) -> tuple[int, str]:
-    """Status and code of a refusal, which has GoTrue's six keys and says everything twice."""
+    """Return status and code of an error; assert that it has GoTrue's six keys."""
     body = response.json
     assert set(body) - {"weak_password"} == {"code", "error_code", "message", "msg", "details", "hint"}
     assert body["code"] == body["error_code"]
@@ -117,6 +117,6 @@ def error(response: Response) -> tuple[int, str]:
 
 
 def claims(access_token: str) -> dict:
-    """What a token says, read without the service's help."""
+    """Return the claims of a token, decoded without the service."""
     part = access_token.split(".")[1]
     return json.loads(tokens.base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

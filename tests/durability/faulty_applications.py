@@ -1,6 +1,6 @@
-"""Applications with a fault in them, for the controls: each patches the house, then builds the service.
+"""Applications with a fault, for the controls: each patches the service, then builds it.
 
-The service has no switches for any of this. `gunicorn tests.durability.planted:NAME` serves one of them.
+The service has no settings for these faults. `gunicorn "tests.durability.faulty_applications:NAME()"` serves one.
 """
 
 import threading
@@ -14,47 +14,47 @@ from engine.storage.commit_group import CommitGroup
 
 CHECKPOINT_PAGES = 20
 POLL_SECONDS = 0.005
-ANSWER_EARLY_SECONDS = 0.05
+WRITE_DELAY_SECONDS = 0.05
 
 
-def pragma(name: str, value: object, expected: object) -> None:
+def set_pragma(name: str, value: object, expected: object) -> None:
     others = tuple(row for row in sqlite.PRAGMAS if row[0] != name)
     sqlite.PRAGMAS = (*others, (name, value, expected))
 
 
 def frequent_checkpoints() -> Any:
-    """No fault: only a checkpoint and a restart of the log every few pages, so that a cut often falls into one."""
+    """No fault: checkpoint and restart the WAL every few pages, so that many cuts happen during a checkpoint."""
     sqlite.CHECKPOINT_PAGES = CHECKPOINT_PAGES
     wal.POLL_SECONDS = POLL_SECONDS  # type: ignore[misc]
     wal.RESTART_PAGES = CHECKPOINT_PAGES  # type: ignore[misc]
     return create_app()
 
 
-def normal() -> Any:
-    """`synchronous=NORMAL`, which many advise: a COMMIT is not synced."""
-    pragma("synchronous", "NORMAL", 1)
+def synchronous_normal() -> Any:
+    """`synchronous=NORMAL`, a common recommendation: COMMIT does not sync."""
+    set_pragma("synchronous", "NORMAL", 1)
     return create_app()
 
 
-def off() -> Any:
-    """`synchronous=OFF`: nothing is."""
-    pragma("synchronous", "OFF", 0)
+def synchronous_off() -> Any:
+    """`synchronous=OFF`: nothing is synced."""
+    set_pragma("synchronous", "OFF", 0)
     return frequent_checkpoints()
 
 
-def swallowing() -> Any:
-    """Whatever COMMIT says is taken for success."""
+def ignoring_commit_errors() -> Any:
+    """Ignore errors of COMMIT."""
     commit = CommitGroup.commit
 
-    def committed_anyhow(group: CommitGroup) -> None:
+    def commit_ignoring_errors(group: CommitGroup) -> None:
         commit(group)
 
-    CommitGroup.commit = committed_anyhow  # type: ignore[method-assign]
+    CommitGroup.commit = commit_ignoring_errors  # type: ignore[method-assign]
     return create_app()
 
 
-def impatient() -> Any:
-    """A member of a commit group does not wait for its COMMIT."""
+def not_waiting_for_commit() -> Any:
+    """Members of a commit group do not wait for the COMMIT."""
 
     made = CommitGroup.__init__
 
@@ -67,8 +67,8 @@ def impatient() -> Any:
     return create_app()
 
 
-def answering_early() -> Callable[..., Iterable[bytes]]:
-    """201 first, the write afterwards."""
+def responding_before_commit() -> Callable[..., Iterable[bytes]]:
+    """Respond with 201, then write."""
     inner = create_app()
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -78,7 +78,7 @@ def answering_early() -> Callable[..., Iterable[bytes]]:
         kept = {name: value for name, value in environ.items() if not name.startswith("wsgi.")}
 
         def write_later() -> None:
-            time.sleep(ANSWER_EARLY_SECONDS)
+            time.sleep(WRITE_DELAY_SECONDS)
             path = f"{kept['PATH_INFO']}?{kept.get('QUERY_STRING', '')}"
             sent = {
                 name: kept[f"HTTP_{name.upper()}"]

@@ -1,4 +1,4 @@
-"""gunicorn's settings as they are shipped, where a process may have few files open, and as few clients."""
+"""The shipped settings of gunicorn, in a process with a low limit of open files."""
 
 import resource
 import runpy

@@ -1,4 +1,4 @@
-"""gunicorn's settings as they are shipped, and a second worker that is seconds old before it has handlers."""
+"""The shipped settings of gunicorn, with a second worker that installs its signal handlers 2 s late."""
 
 import runpy
 import time
@@ -11,6 +11,6 @@ globals().update({name: found for name, found in SHIPPED.items() if not name.sta
 def post_fork(server, worker):
     SHIPPED["post_fork"](server, worker)
     if worker.age == 2:
-        ends = time.monotonic() + 2
-        while time.monotonic() < ends:
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
             time.sleep(0.05)

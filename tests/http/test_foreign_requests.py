@@ -1,19 +1,19 @@
-"""Attack catalogue, group H: foreign headers, other origins, paths of files. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: foreign headers, other origins, paths of files. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import re
 
 import pytest
 
 from tests.durability.served import Answer, Served
-from tests.http.service import AS_IT_IS_RUN, ask, head_lines, names_written, refusal_in_json
+from tests.http.service import RUNNING_SERVICE, ask, count_names, error_body, head_lines
 from tests.support import tokens
 from tests.support.raw import RawAnswer, answers, exchange
 
-pytestmark = AS_IT_IS_RUN
-# H07: headers that would move the service, or pass for another
+pytestmark = RUNNING_SERVICE
+# H07: headers that would change the target or the sender
 
-FOREIGN = {
+FOREIGN_HEADERS = {
     "host": {"Host": "evil.example"},
     "forwarded-host": {"X-Forwarded-Host": "evil.example", "X-Forwarded-Server": "evil.example"},
     "forwarded-scheme": {"X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on", "X-Scheme": "https"},
@@ -26,7 +26,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("path", ["/", "/buildings", "/nope", "/rest/v1/buildings?select=id", "/auth/v1/user"])
-@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("headers", FOREIGN_HEADERS.values(), ids=FOREIGN_HEADERS)
 def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: dict) -> None:
     plain, moved = read_with(service, path, {}), read_with(service, path, headers)
 
@@ -36,7 +36,7 @@ def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: d
 
 
 def read_with(service: Served, path: str, headers: dict[str, str]) -> RawAnswer:
-    """What moe reads, with headers as they are written, underscores and all."""
+    """Return the response to moe with additional raw headers, also with underscores."""
     lines = head_lines("moe", Connection="close").decode()
     for name, value in headers.items():
         lines = re.sub(rf"^{name}: .*\r\n", "", lines, flags=re.MULTILINE) + f"{name}: {value}\r\n"
@@ -45,18 +45,18 @@ def read_with(service: Served, path: str, headers: dict[str, str]) -> RawAnswer:
 
 
 @pytest.mark.parametrize("name", ["Authorization_", "Authorization_X", "AUTHORIZATION_", "HTTP_AUTHORIZATION"])
-def test_H07_underscore_makes_no_other_header(service: Served, name: str) -> None:
+def test_H07_header_with_underscores_is_ignored(service: Served, name: str) -> None:
     lines = head_lines("nobody", Connection="close") + f"{name}: Bearer {tokens.SERVICE_KEY}\r\n".encode()
 
     [answer] = answers(exchange(service.port, b"GET /buildings HTTP/1.1\r\n" + lines + b"\r\n"))
 
-    assert (answer.status, refusal_in_json(answer)["code"]) == (401, "42501")
+    assert (answer.status, error_body(answer)["code"]) == (401, "42501")
 
 
-# H07: a header said twice. postgrest-go does that to each of its own, and PostgREST looks at the first
+# H07: repeated headers. postgrest-go repeats each of its own, and PostgREST reads the first
 
-ONCE = ("apikey", "Authorization", "Content-Type", "Accept-Profile", "Content-Profile")
-OTHERS = {
+SINGLE_HEADERS = ("apikey", "Authorization", "Content-Type", "Accept-Profile", "Content-Profile")
+CONFLICTING_VALUES = {
     "apikey": ("wrong", 401, "PGRST302"),
     "Authorization": ("Bearer x.y.z", 401, "PGRST301"),
     "Content-Type": ("text/csv", 400, "08P01"),
@@ -65,32 +65,32 @@ OTHERS = {
 }
 
 
-def post_twice_said(service: Served, *more: str) -> RawAnswer:
-    """Make an inspector with these lines after a head that says the profile, too."""
-    row = b'{"name": "Said twice"}'
+def post_with_header_lines(service: Served, *more: str) -> RawAnswer:
+    """Insert an inspector with additional header lines after a complete head."""
+    row = b'{"name": "Repeated"}'
     lines = head_lines(Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row)))
     lines += "".join(f"{line}\r\n" for line in (*more, "Connection: close")).encode()
     [answer] = answers(exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + lines + b"\r\n" + row))
     return answer
 
 
-def test_H07_header_repeated_to_the_letter_counts_once(service: Served) -> None:
-    said = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
-    lines = [line for line in said if line.startswith(ONCE)]
+def test_H07_repeated_equal_header_is_accepted(service: Served) -> None:
+    header_lines = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
+    lines = [line for line in header_lines if line.startswith(SINGLE_HEADERS)]
 
-    answers_ = [post_twice_said(service, *lines, *lines) for _ in range(2)]  # a new head, a familiar one
+    answers_ = [post_with_header_lines(service, *lines, *lines) for _ in range(2)]  # a parsed head, then a cached one
 
-    assert len(lines) == len(ONCE)
+    assert len(lines) == len(SINGLE_HEADERS)
     assert [answer.status for answer in answers_] == [201, 201]
 
 
-@pytest.mark.parametrize("name", ONCE)
-def test_H07_header_that_says_two_things_is_refused(service: Served, name: str) -> None:
-    value, status, code = OTHERS[name]
+@pytest.mark.parametrize("name", SINGLE_HEADERS)
+def test_H07_conflicting_repeated_header_is_refused(service: Served, name: str) -> None:
+    value, status, code = CONFLICTING_VALUES[name]
 
-    answer = post_twice_said(service, f"{name}: {value}")
+    answer = post_with_header_lines(service, f"{name}: {value}")
 
-    assert (answer.status, refusal_in_json(answer)["code"]) == (status, code)
+    assert (answer.status, error_body(answer)["code"]) == (status, code)
 
 
 def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
@@ -101,7 +101,7 @@ def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
     assert re.fullmatch(r"/inspectors\?id=eq\.[0-9]+", made.headers["Location"])
 
 
-def test_H07_absolute_target_moves_nothing(service: Served) -> None:
+def test_H07_absolute_target_has_no_effect(service: Served) -> None:
     line = b"GET http://evil.example/buildings?select=id HTTP/1.1\r\n"
 
     [answer] = answers(exchange(service.port, line + head_lines("moe", Connection="close") + b"\r\n"))
@@ -110,10 +110,10 @@ def test_H07_absolute_target_moves_nothing(service: Served) -> None:
     assert (answer.status, answer.body) == (200, b'[{"id":1}]') or 400 <= answer.status < 500
 
 
-# H10: pages of others
+# H10: other origins
 
-OWN_PAGES = ("http://localhost:3000", "https://localhost", "http://127.0.0.1:8000", "http://[::1]:5173")
-OTHER_PAGES = (
+LOCAL_ORIGINS = ("http://localhost:3000", "https://localhost", "http://127.0.0.1:8000", "http://[::1]:5173")
+FOREIGN_ORIGINS = (
     "https://localhost.evil.example", "https://evil.example", "null", "http://localhost@evil.example",
     "http://localhost:3000.evil.example", "http://127.0.0.1.evil.example", "http://localhostevil",
     "http://evil.example/localhost", "http://localhost:80:80", "file://localhost", "localhost",
@@ -121,8 +121,8 @@ OTHER_PAGES = (
 )  # fmt: skip
 
 
-def asked_from(service: Served, origin: str) -> list[Answer]:
-    """Reads, refusals and preflights as a page of this origin would have them sent."""
+def responses_to_origin(service: Served, origin: str) -> list[Answer]:
+    """Return the responses to reads, errors and preflights of a page of this origin."""
     preflight = {
         "Access-Control-Request-Method": "DELETE",
         "Access-Control-Request-Headers": "apikey, authorization",
@@ -138,23 +138,23 @@ def asked_from(service: Served, origin: str) -> list[Answer]:
     ]
 
 
-@pytest.mark.parametrize("origin", OTHER_PAGES)
-def test_H10_page_of_another_origin_reads_nothing(service: Served, origin: str) -> None:
-    for answer in asked_from(service, origin):
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_H10_foreign_origin_gets_no_cors_headers(service: Served, origin: str) -> None:
+    for answer in responses_to_origin(service, origin):
         assert not [name for name in answer.headers if name.startswith("Access-Control-")]
 
 
-@pytest.mark.parametrize("origin", OWN_PAGES)
-def test_H10_page_of_this_machine_reads_errors_too_and_never_with_credentials(service: Served, origin: str) -> None:
-    for answer in asked_from(service, origin):
+@pytest.mark.parametrize("origin", LOCAL_ORIGINS)
+def test_H10_local_origin_reads_errors_without_credentials(service: Served, origin: str) -> None:
+    for answer in responses_to_origin(service, origin):
         assert answer.headers["Access-Control-Allow-Origin"] == origin
         assert "Access-Control-Allow-Credentials" not in answer.headers
         assert "Access-Control-Allow-Private-Network" not in answer.headers
         assert "Origin" in answer.headers["Vary"]
 
 
-def test_H10_form_or_link_of_another_site_does_nothing(service: Served) -> None:
-    """A browser brings neither headers of ours nor a cookie that means anything."""
+def test_H10_form_of_another_site_has_no_effect(service: Served) -> None:
+    """A browser adds no API key, and the service reads no cookie."""
     cookie = f"access_token={tokens.SERVICE_KEY}; session={tokens.SERVICE_KEY}"
     form = head_lines("nobody", Cookie=cookie, Connection="close", Origin="https://evil.example",
                       apikey="", Content_Type="application/x-www-form-urlencoded")  # fmt: skip
@@ -165,7 +165,7 @@ def test_H10_form_or_link_of_another_site_does_nothing(service: Served) -> None:
         assert answer.status == 401
         assert "set-cookie" not in answer.headers
 
-    assert names_written(service, "inspectors", "Forged") == 0
+    assert count_names(service, "inspectors", "Forged") == 0
 
 
 def test_H10_get_never_writes(service: Served) -> None:
@@ -182,7 +182,7 @@ def test_H10_get_never_writes(service: Served) -> None:
         assert "Set-Cookie" not in answer.headers
 
 
-# H11: paths that are files somewhere
+# H11: paths of files
 
 
 @pytest.mark.parametrize(
@@ -202,10 +202,10 @@ def test_H11_path_of_a_file_is_not_found(service: Served, path: str) -> None:
     [answer] = answers(exchange(service.port, line + head_lines("root", Connection="close") + b"\r\n"))
 
     assert answer.status in ((400, 404) if "%00" in path else (404,))
-    assert refusal_in_json_or_gotrue(answer, path)
+    assert is_error_body(answer, path)
     assert "location" not in answer.headers
 
 
-def refusal_in_json_or_gotrue(answer: RawAnswer, path: str) -> bool:
+def is_error_body(answer: RawAnswer, path: str) -> bool:
     keys = {"code", "message", "details", "hint"}
     return set(answer.json) == (keys | {"error_code", "msg"} if path.startswith("/auth/v1") else keys)

@@ -1,4 +1,4 @@
-"""A database's server that is away for a while, and what the service, as it is run, makes of it."""
+"""A running service while its PostgreSQL server is not available."""
 
 import os
 import signal
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.durability.served import serving
-from tests.http.service import AS_IT_IS_RUN, HONEST, ask, log_lines, refusal_in_json, served_over
+from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, error_body, log_lines, served_over
 from tests.support import databases
 from tests.support.waiting import until
 
-pytestmark = [AS_IT_IS_RUN, pytest.mark.server("a file is where it is")]
+pytestmark = [RUNNING_SERVICE, pytest.mark.server("a file is always available")]
 
 
 @contextmanager
-def away(file: Path) -> Iterator[None]:
-    """A database that lets nobody in, and has ended who was."""
+def unavailable(file: Path) -> Iterator[None]:
+    """End all sessions of a database and refuse new ones."""
     name = databases.NAMES[file]
     with databases.connected("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
@@ -30,20 +30,20 @@ def away(file: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_workers_that_come_while_it_is_away_serve_once_it_is_back(base_file: Path, tmp_path: Path, number: int) -> None:
-    """One that cannot begin takes the whole service along, which nobody starts again when the server is back."""
+def test_workers_started_without_the_server_serve_later(base_file: Path, tmp_path: Path, number: int) -> None:
+    """A worker that fails at its start would end the whole service."""
     with serving(served_over(base_file, tmp_path / "served")) as own:
         before = set(own.workers())
-        with away(own.database):
+        with unavailable(own.database):
             for each in before if number == signal.SIGKILL else ():
                 os.kill(each, number)
             if number == signal.SIGHUP:
                 own.signal(number)
             until(lambda: len(own.workers()) == 2 and not before & set(own.workers()))
             own.await_answer()
-            answer = ask(own, "ada", "GET", HONEST)
-            assert (answer.status, refusal_in_json(answer)["code"]) == (503, "08006")
+            answer = ask(own, "ada", "GET", CHEAP_READ)
+            assert (answer.status, error_body(answer)["code"]) == (503, "08006")
 
-        until(lambda: ask(own, "ada", "GET", HONEST).status == 200)
+        until(lambda: ask(own, "ada", "GET", CHEAP_READ).status == 200)
         assert ask(own, "ada", "PATCH", "/buildings?id=eq.1", {"city": "Lynn"}).status == 204
     assert any("does not answer" in str(line.get("message")) for line in log_lines(own))

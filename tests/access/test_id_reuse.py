@@ -1,4 +1,4 @@
-"""Nobody comes under an id that somebody else had: they would be taken for them, by tokens, by boards, by the trail."""
+"""Ids of users and clients are never reused. Tokens, kiosk displays and the audit log identify users by id."""
 
 import json
 import pathlib
@@ -16,8 +16,8 @@ from tests.support.signin import Service, open_service
 from tests.support.tokens import HOUR
 
 NEW = "00000000-0000-4000-8000-0000000000f2"
-STAYS = (400, "23514", "the id of a user cannot be changed")
-ONCE = (400, "23514", "a client had this id before, and ids are not reused")
+ID_CANNOT_CHANGE = (400, "23514", "the id of a user cannot be changed")
+ID_NOT_REUSED = (400, "23514", "a client had this id before, and ids are not reused")
 MERGED = "resolution=merge-duplicates"
 
 
@@ -26,7 +26,7 @@ def service(tmp_path: object) -> Service:
     return open_service(tmp_path)
 
 
-def test_a_users_id_stays(service: Service) -> None:
+def test_id_of_a_user_cannot_be_changed(service: Service) -> None:
     root = service.api("root")
     person = {"email": "x@acme.example", "name": "X", "role": "client_manager", "client_id": 1}
     represented = "return=representation"
@@ -36,40 +36,40 @@ def test_a_users_id_stays(service: Service) -> None:
     both = root.get("/users?email=in.(x@acme.example,y@acme.example)&order=email").json
     other = {**person, "email": "z@acme.example"}
 
-    for kept in both:
-        moved = {**{name: kept[name] for name in person}, "id": NEW}
+    for user in both:
+        moved = {**{name: user[name] for name in person}, "id": NEW}
         for response in (
-            root.patch(f"/users?id=eq.{kept['id']}", {"id": NEW}),
+            root.patch(f"/users?id=eq.{user['id']}", {"id": NEW}),
             root.post("/users?on_conflict=email", moved, prefer=MERGED),
             root.post("/users?on_conflict=email", [moved, {**other, "id": NEW}], prefer=MERGED),
         ):
-            assert response.refusal == STAYS, response.text
-        assert root.patch(f"/users?id=eq.{kept['id']}", {"id": kept["id"]}).status == 204
+            assert response.refusal == ID_CANNOT_CHANGE, response.text
+        assert root.patch(f"/users?id=eq.{user['id']}", {"id": user["id"]}).status == 204
 
     assert {each["id"] for each in both} == {plain["id"], with_password}
     found = root.get("/users?email=in.(x@acme.example,y@acme.example)&order=email&select=id").json
     assert found == [{"id": each["id"]} for each in both]
 
 
-def test_a_deleted_users_tokens_are_brought_back_by_no_door(service: Service) -> None:
-    """A token without a session is known by who it is of, and since when."""
+def test_new_user_of_a_deleted_id_does_not_revive_its_tokens(service: Service) -> None:
+    """A token without a session is valid for a user id, from a time on."""
     root, moe = service.api("root"), service.api("moe")
     assert moe.get("/buildings").status == 200
     assert root.delete(f"/users?id=eq.{MOE}").status == 204
-    heir = {"email": "heir@acme.example", "name": "Heir", "role": "client_manager", "client_id": 1}
-    assert root.post("/users", heir).status == 201
+    new_user = {"email": "heir@acme.example", "name": "Heir", "role": "client_manager", "client_id": 1}
+    assert root.post("/users", new_user).status == 201
 
     root.patch("/users?email=eq.heir@acme.example", {"id": MOE})
-    root.post("/users?on_conflict=email", {**heir, "id": MOE}, prefer=MERGED)
+    root.post("/users?on_conflict=email", {**new_user, "id": MOE}, prefer=MERGED)
     assert moe.get("/buildings").status == 401
 
     assert root.delete("/users?email=eq.heir@acme.example").status == 204
-    assert root.post("/users", {**heir, "id": MOE}).status == 201
+    assert root.post("/users", {**new_user, "id": MOE}).status == 201
     assert moe.get("/buildings").status == 401
 
 
-def test_nor_by_an_import_into_a_file_whose_time_is_ahead(service: Service, tmp_path: pathlib.Path) -> None:
-    """The trail is paused for that, and with it whoever tells the triggers the time of the file."""
+def test_import_with_a_clock_ahead_does_not_revive_tokens(service: Service, tmp_path: pathlib.Path) -> None:
+    """An import pauses the audit triggers, which otherwise have the database's time."""
     ahead = time.time() + 5 * 24 * HOUR
     service.app.extensions["walkthrough.clock"].advance(stored_timestamp(ahead))
     person = {"id": MOE, "role": "client_manager", "client_id": 1}
@@ -77,8 +77,8 @@ def test_nor_by_an_import_into_a_file_whose_time_is_ahead(service: Service, tmp_
     moe = service.api(token=signed)
     assert moe.get("/buildings").status == 200
     assert service.api(token=tokens.SERVICE_KEY).delete(f"/users?id=eq.{MOE}").status == 204
-    heir = {**person, "email": "heir@acme.example", "name": "Heir"}
-    (tmp_path / "in.json").write_text(json.dumps({"users": [heir]}))
+    new_user = {**person, "email": "heir@acme.example", "name": "Heir"}
+    (tmp_path / "in.json").write_text(json.dumps({"users": [new_user]}))
 
     run = service.app.test_cli_runner().invoke(args=["import", str(tmp_path / "in.json")])
 
@@ -86,27 +86,27 @@ def test_nor_by_an_import_into_a_file_whose_time_is_ahead(service: Service, tmp_
     assert moe.get("/buildings").status == 401
 
 
-def test_a_clients_id_is_given_to_no_other_one(api: Callable) -> None:
-    """Its people would read what is written in the trail of the one before."""
+def test_id_of_a_deleted_client_is_not_reused(api: Callable) -> None:
+    """Users of the new client would read audit lines of the previous one."""
     root = api("root")
     assert root.post("/clients", {"id": 57, "name": "Acme Ltd"}).status == 201
     assert root.delete("/clients?id=eq.57").status == 204
     assert root.post("/clients", {"id": 61, "name": "Other"}).status == 201
-    rival = {"id": 57, "name": "Rival Ltd"}
+    new_client = {"id": 57, "name": "Rival Ltd"}
 
     for response in (
-        root.post("/clients", rival),
-        root.post("/clients", [{"id": 60, "name": "Another"}, rival]),
-        root.post("/clients", rival, prefer=MERGED),
-        root.put("/clients?id=eq.57", rival),
+        root.post("/clients", new_client),
+        root.post("/clients", [{"id": 60, "name": "Another"}, new_client]),
+        root.post("/clients", new_client, prefer=MERGED),
+        root.put("/clients?id=eq.57", new_client),
         root.patch("/clients?id=eq.61", {"id": 57}),
     ):
-        assert response.refusal == ONCE, response.text
+        assert response.refusal == ID_NOT_REUSED, response.text
 
     assert root.get("/clients?id=in.(57,60)").json == []
 
 
-def test_a_client_that_is_there_is_written_under_its_id(api: Callable) -> None:
+def test_client_is_updated_under_its_id(api: Callable) -> None:
     root = api("root")
     assert root.post("/clients", {"id": 57, "name": "Acme Ltd"}).status == 201
 
@@ -118,7 +118,7 @@ def test_a_client_that_is_there_is_written_under_its_id(api: Callable) -> None:
     assert root.post("/clients", {"name": "Next"}).status == 201
 
 
-def test_who_is_made_by_a_board_makers_id_has_none_of_their_boards(service: Service) -> None:
+def test_new_user_of_a_deleted_id_has_none_of_its_kiosk_displays(service: Service) -> None:
     admin = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
