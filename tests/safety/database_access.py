@@ -143,7 +143,7 @@ class PostgresqlAccess(DirectDatabaseAccess):
 
         databases.url(file)
         self.constraint_errors = psycopg.errors.IntegrityError
-        self.connection = databases.connected(databases.NAMES[file])
+        self.connection = databases.connect_to(databases.DATABASE_NAMES[file])
         self.connection.execute("SET TimeZone = 'UTC'")
         self.trigger_tables: dict[str, str] = {}
         """The table of each trigger, which DROP TRIGGER needs."""

@@ -7,7 +7,7 @@ of a probe decide which probes run first for a mutant.
 from collections.abc import Iterable
 
 from access.caller import Role
-from tests.conftest import NO_ONE, RESOURCES, ROOT
+from tests.conftest import RESOURCES, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
 from tests.safety.probes_of_rows import (
@@ -37,7 +37,7 @@ def route_probes(instance: ServiceInstance) -> list[Probe]:
     for rule in instance.app.url_map.iter_rules():
         view = instance.app.view_functions[rule.endpoint]
         if not rule.endpoint.startswith(UNPROBED_ENDPOINTS) and is_guarded_view(view):
-            path = str(rule).replace("<user_id>", NO_ONE).replace("<name>", "nothing")
+            path = str(rule).replace("<user_id>", UNKNOWN_USER_ID).replace("<name>", "nothing")
             closure = dict(zip(view.__code__.co_freevars, view.__closure__, strict=True))
             open_to_managers = closure["allowed"].cell_contents(Role.CLIENT_MANAGER)
             probes += [

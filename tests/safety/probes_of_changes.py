@@ -13,7 +13,7 @@ from engine.query import operators
 from engine.query.read import plan
 from routes import resource, rpc
 from routes.postgrest.querystring import parse
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -97,14 +97,14 @@ def cascaded_grants_are_audited(instance: ServiceInstance) -> None:
 
 def claims_are_compared_with_user(instance: ServiceInstance) -> None:
     """Tokens with a wrong client or role, or of a missing user, get 401."""
-    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": NO_ONE}):
+    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": UNKNOWN_USER_ID}):
         response = instance.send({**USERS[MOE], **changes}, make_request("GET", "/buildings"))
         expect(response.status == 401, response)
 
 
 def unauthenticated_write_shows_no_other_error(instance: ServiceInstance) -> None:
     """An invalid token gets 401 for every write, even if the write has other errors."""
-    for changes in ({"client_id": 2}, {"id": NO_ONE}):
+    for changes in ({"client_id": 2}, {"id": UNKNOWN_USER_ID}):
         for method, path, body in (
             ("POST", "/buildings", {"nope": 1}),
             ("POST", "/buildings", []),
@@ -398,7 +398,7 @@ def ids_are_immutable(instance: ServiceInstance) -> None:
             response = root(method, path, body)
             expect(response.status in (201, 204), response)
         for method, path, body in (
-            ("PATCH", f"/users?id=eq.{MIA}", {"id": NO_ONE}),
+            ("PATCH", f"/users?id=eq.{MIA}", {"id": UNKNOWN_USER_ID}),
             ("POST", "/clients", deleted),
             ("PATCH", "/clients?id=eq.58", {"id": 57}),
         ):

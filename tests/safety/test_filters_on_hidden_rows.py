@@ -17,7 +17,7 @@ from tests.safety.filter_spy import FilterSpy
 from tests.safety.plan_caches import clear_plan_caches
 from tests.safety.service_instances import ServiceInstance, make_request
 from tests.safety.vocabulary import TEXT
-from tests.support.worlds import LONG_AGO, building_row, user_row
+from tests.support.worlds import CREATED_AT, building_row, user_row
 
 HIDDEN_BUILDINGS = 1_500
 ADMIN = user_row(1, "client_admin", 1)
@@ -27,7 +27,7 @@ ROOT = user_row(0, "super_admin", None)
 
 def mostly_hidden_world() -> dict:
     """Return a world with three rows of client 1 and 1,500 of client 2. Texts of client 2 begin with `secret`."""
-    times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
     world: dict = {
         "clients": [{"id": n, "name": f"client {n}", **times} for n in (1, 2)],
         "users": [ROOT, ADMIN, MANAGER, *(hidden_user(n) for n in range(10, 60))],
@@ -67,7 +67,7 @@ def hidden_user(number: int) -> dict:
 
 
 def grant(grantee: str, target: str, id_: int) -> dict:
-    return {grantee: MANAGER["id"], target: id_, "assigned_by": None, "assigned_at": LONG_AGO}
+    return {grantee: MANAGER["id"], target: id_, "assigned_by": None, "assigned_at": CREATED_AT}
 
 
 QUERIES = (

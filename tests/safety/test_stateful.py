@@ -203,7 +203,7 @@ class AccessStateMachine(RuleBasedStateMachine):
         ]
         if not oracle.visible(self.world, user, "users", grantee):
             assert response.status == 400, response
-        elif not all(oracle.may_exist(self.world, user, table, row) for table, row in rows):
+        elif not all(oracle.permits_new_row(self.world, user, table, row) for table, row in rows):
             assert response.status == 403, response
         else:
             assert response.status == 200, response

@@ -96,7 +96,7 @@ def writable_rows(world: dict, user: dict, step: Update | Delete) -> list[dict]:
         for row in world[step.table]
         if row[step.where.column] in step.where.values
         and oracle.visible(world, user, step.table, row)
-        and oracle.within_reach(world, user, step.table, row)
+        and oracle.is_in_write_scope(world, user, step.table, row)
     ]
 
 
@@ -105,7 +105,7 @@ def writable_rows(world: dict, user: dict, step: Update | Delete) -> list[dict]:
 
 def insert(outcome: WriteOutcome, user: dict, step: Insert, now: str) -> None:
     rows = [with_defaults(step.table, row, user, now) for row in step.rows]
-    if not all(oracle.may_exist(outcome.world, user, step.table, row) for row in rows):
+    if not all(oracle.permits_new_row(outcome.world, user, step.table, row) for row in rows):
         raise ConstraintViolation("rule")
     for row in rows:
         check_constraints(outcome.world, step.table, row, None)
@@ -160,7 +160,7 @@ def update(outcome: WriteOutcome, user: dict, step: Update, now: str) -> None:
     rows = writable_rows(world, user, step)
     timestamps = {"updated_at": now} if table in TIMESTAMPED_TABLES else {}
     pairs = [(row, {**row, **timestamps, **step.changes}) for row in rows]
-    if not all(oracle.may_exist(world, user, table, new) for _, new in pairs):
+    if not all(oracle.permits_new_row(world, user, table, new) for _, new in pairs):
         raise ConstraintViolation("rule")
     clients = {each["id"]: client_of(world, each) for each in world["inspections"]}
     changed = []
