@@ -391,7 +391,7 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 @pytest.fixture(scope="module")
 def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
     """As `world`, for tests that only read: the tests of a module share a database of the same rows."""
-    with shared_worlds(tmp_path_factory.mktemp("standing")) as app_over:
+    with shared_worlds(tmp_path_factory.mktemp("shared")) as app_over:
         yield lambda rows: api_over(Database(refuse_write, app_over(rows)))
 
 
@@ -401,7 +401,7 @@ def unchanging_api(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFac
 
     Tests compare `dump` before and after, so the first test that changes a row fails.
     """
-    file = tmp_path_factory.mktemp("steady") / "walkthrough.db"
+    file = tmp_path_factory.mktemp("unchanging") / "walkthrough.db"
     databases.copy(base_file, file)
     app = open_app(file)
     return api_over(Database(lambda: app, None, app))

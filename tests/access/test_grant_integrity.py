@@ -85,12 +85,12 @@ def test_role_and_client_must_fit(api: Callable, row: dict) -> None:
 WRONG_GRANTEES = [
     ("admin-building-to-manager", "client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
     ("admin-building-to-super-admin", "client_admin_building_access", {"admin_id": ROOT, "building_id": 2}),
-    ("admin-building-to-unknown", "client_admin_building_access", {"admin_id": UNKNOWN_USER_ID, "building_id": 2}),
+    ("building-to-unknown", "client_admin_building_access", {"admin_id": UNKNOWN_USER_ID, "building_id": 2}),
     ("admin-inspection-to-manager", "client_admin_inspection_access", {"admin_id": MAX, "inspection_id": 2}),
     ("manager-building-to-admin", "client_manager_building_access", {"manager_id": ADA, "building_id": 2}),
     ("manager-building-to-super-admin", "client_manager_building_access", {"manager_id": ROOT, "building_id": 2}),
     ("manager-inspection-to-admin", "client_manager_inspection_access", {"manager_id": BOB, "inspection_id": 6}),
-    ("manager-inspection-to-unknown", "client_manager_inspection_access", {"manager_id": UNKNOWN_USER_ID, "inspection_id": 6}),
+    ("inspection-to-unknown", "client_manager_inspection_access", {"manager_id": UNKNOWN_USER_ID, "inspection_id": 6}),
 ]  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def test_manager_list_by_date_reads_rows_of_that_date_only(
     looked_through = "/inspections?notes=eq.2001-01-01"
 
     counted, control = (
-        count_steps(apps["small"], "moe", path, preference, counts_anew=True) for path in (absent, looked_through)
+        count_steps(apps["small"], "moe", path, preference, drop_counts=True) for path in (absent, looked_through)
     )
 
     assert 0 < counted < control / 2
@@ -263,7 +263,7 @@ def test_cached_function_cost_is_independent_of_table_size(apps: dict[str, Flask
 def test_first_chart_reads_no_rows_of_other_clients(apps: dict[str, Flask], who: str) -> None:
     path = "/rpc/get_building_stats_chart_fast?start_date=2021-01-01&end_date=2021-03-01"
 
-    small, large = (count_steps(apps[size], who, path, counts_anew=True) for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, path, drop_counts=True) for size in ("small", "large"))
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200

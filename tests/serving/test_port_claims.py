@@ -33,7 +33,7 @@ pytestmark = pytest.mark.sqlite("the minimal application has no database")
 def test_one_of_several_servers_started_at_one_port_serves(tmp_path):
     """Without claims, each server could bind, and requests would reach different databases."""
     port = free_port()
-    (tmp_path / "few_lines.py").write_text(APPLICATION)
+    (tmp_path / "minimal_app.py").write_text(APPLICATION)
     environs = [environ_for(tmp_path, tmp_path / f"{number}.db", port) for number in range(3)]
     servers = [
         subprocess.Popen(command(), env=environ | {"HOST": host}, cwd=PROJECT, stderr=subprocess.PIPE, text=True)

@@ -123,7 +123,7 @@ def test_stop_answers_accepted_requests_and_removes_the_lock_file(tmp_path):
         assert lock_file.stat().st_mode & 0o777 == 0o600
         with server.connect() as connection:
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            while not (tmp_path / "few_lines.py.slow").exists():  # until a thread runs the request
+            while not (tmp_path / "minimal_app.py.slow").exists():  # until a thread runs the request
                 time.sleep(0.01)
 
             server.process.send_signal(signal.SIGTERM)

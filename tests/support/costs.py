@@ -120,19 +120,19 @@ def count_steps(
     path: str,
     preference: str = "",
     *,
-    counts_anew: bool = False,
+    drop_counts: bool = False,
     posted: tuple[str, object] | None = None,
 ) -> int:
     """Return the cost of a read in steps of SQLite's engine.
 
-    The sender is a name of WHO or a token. An earlier request fills the caches. Cached lists are dropped, and cached
-    counts with `counts_anew`. `posted` is a path and the rows that a super admin inserts between the two requests.
+    The sender is a name of TOKENS or a token. An earlier request fills the caches. Cached lists are dropped, and cached
+    counts with `drop_counts`. `posted` is a path and the rows that a super admin inserts between the two requests.
     """
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS.get(who, who)}", "Prefer": preference}
     database: Database = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code in (200, 206)
-    drop_cached_results(database, counts=counts_anew)
+    drop_cached_results(database, counts=drop_counts)
     if posted is not None:
         by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201

@@ -68,7 +68,7 @@ class Server:
 
 
 def command() -> list[str]:
-    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "few_lines:app"]
+    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "minimal_app:app"]
     return [sys.executable, "-m", "gunicorn", *words]
 
 
@@ -86,7 +86,7 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(directory: Path, application: str = APPLICATION, *, unset: tuple[str, ...] = ()) -> Iterator[Server]:
-    (directory / "few_lines.py").write_text(application)
+    (directory / "minimal_app.py").write_text(application)
     database, port = directory / "walkthrough.db", free_port()
     environ = environ_for(directory, database, port)
     environ = {name: value for name, value in environ.items() if name not in unset}
