@@ -40,7 +40,7 @@ from hypothesis import settings
 
 from engine.maintenance import migrations
 from tests.support import databases, tokens
-from tests.support.applications import import_rows, import_world, is_only_read, lent_app, open_app, standing_worlds
+from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -59,7 +59,7 @@ RESOURCES = (
 
 READS = ("GET", "HEAD", "OPTIONS")
 
-CALLS_THAT_READ = (
+READ_ONLY_FUNCTIONS = (
     "get_inspections_dashboard_summary_fast",
     "get_building_stats_chart_fast",
     "get_building_stats",
@@ -179,7 +179,7 @@ CAST: dict[str, Person | Bearer] = {
 }
 
 ROOT, ADA, BOB, MOE, MIA, MAX = (CAST[name].id for name in ("root", "ada", "bob", "moe", "mia", "max"))
-NO_ONE = uuid("99")  # a well-formed id that belongs to no user
+UNKNOWN_USER_ID = uuid("99")  # a well-formed id that belongs to no user
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class Database:
 
 def reads_only(method: str, path: str) -> bool:
     called = path.partition("?")[0].rpartition("/rpc/")[2]
-    return method in READS or (method == "POST" and called in CALLS_THAT_READ)
+    return method in READS or (method == "POST" and called in READ_ONLY_FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +310,10 @@ class Api:
 
 
 @pytest.fixture(autouse=databases.SERVER is not None)
-def given_back(tmp_path: pathlib.Path) -> Iterator[None]:
+def released_databases(tmp_path: pathlib.Path) -> Iterator[None]:
     """Release the test's databases on the server for the next test."""
     yield
-    databases.give_back_under(tmp_path)
+    databases.release_databases_below(tmp_path)
 
 
 @pytest.fixture
@@ -332,7 +332,7 @@ def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     file = tmp_path_factory.mktemp("base") / "base.db"
     app = open_app(file)
     import_rows(app, DATASET)
-    databases.settle(app, file)
+    databases.close_for_copy(app, file)
     return file
 
 
@@ -352,7 +352,7 @@ def database(base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path) 
         def open_own() -> object:
             file = tmp_path / "walkthrough.db"
             databases.copy(base_file, file)
-            return lent.enter_context(lent_app(file))
+            return lent.enter_context(reused_app(file))
 
         yield Database(open_own, pristine)
 
@@ -381,7 +381,7 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 
         def make(rows: dict[str, list[dict]], **config: object) -> Callable:
             file = tmp_path / f"world{next(numbers)}.db"
-            app = open_app(file, **config) if config else lent.enter_context(lent_app(file))
+            app = open_app(file, **config) if config else lent.enter_context(reused_app(file))
             import_world(app, file, rows)
             return api_over(Database(lambda: app, None, app))
 
@@ -389,19 +389,19 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
     """As `world`, for tests that only read: the tests of a module share a database of the same rows."""
-    with standing_worlds(tmp_path_factory.mktemp("standing")) as app_over:
-        yield lambda rows: api_over(Database(is_only_read, app_over(rows)))
+    with shared_worlds(tmp_path_factory.mktemp("shared")) as app_over:
+        yield lambda rows: api_over(Database(refuse_write, app_over(rows)))
 
 
 @pytest.fixture(scope="module")
-def steady(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable:
+def unchanging_api(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable:
     """An `api` over one database for all tests of a module that must not change it.
 
     Tests compare `dump` before and after, so the first test that changes a row fails.
     """
-    file = tmp_path_factory.mktemp("steady") / "walkthrough.db"
+    file = tmp_path_factory.mktemp("unchanging") / "walkthrough.db"
     databases.copy(base_file, file)
     app = open_app(file)
     return api_over(Database(lambda: app, None, app))

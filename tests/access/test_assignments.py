@@ -9,7 +9,7 @@ from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScop
 from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, GrantKind, Role
 from engine.current import writing
 from engine.storage.transaction import Transaction
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -71,12 +71,12 @@ def test_repeated_ids_are_granted_once(transaction: Transaction) -> None:
     [
         ("root", ADA),
         ("root", ROOT),
-        ("root", NO_ONE),
+        ("root", UNKNOWN_USER_ID),
         ("ada", MAX),
         ("ada", ADA),
         ("ada", BOB),
         ("ada", ROOT),
-        ("ada", NO_ONE),
+        ("ada", UNKNOWN_USER_ID),
         ("bob", MOE),
     ],
 )

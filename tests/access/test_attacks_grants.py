@@ -16,8 +16,8 @@ from tests.conftest import (
     MAX,
     MIA,
     MOE,
-    NO_ONE,
     ROOT,
+    UNKNOWN_USER_ID,
     Database,
     Response,
     api_over,
@@ -42,7 +42,7 @@ def test_G01_manager_cannot_grant(api: Callable) -> None:
 
 def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> None:
     before = dump(api)
-    pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+    pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
     answers = [
         api("ada").post(f"/{TO_MANAGERS}", {"manager_id": manager, "building_id": building})
@@ -56,7 +56,7 @@ def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> No
 
 def test_G02_admin_cannot_grant_inspections_of_another_client(api: Callable) -> None:
     table = "client_manager_inspection_access"
-    pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+    pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
     answers = [
         api("ada").post(f"/{table}", {"manager_id": manager, "inspection_id": inspection})
@@ -83,10 +83,10 @@ def test_G03_only_super_admins_grant_to_admins(api: Callable, method: str, table
     ("table", "body"),
     [
         ("client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
-        ("client_admin_building_access", {"admin_id": NO_ONE, "building_id": 2}),
+        ("client_admin_building_access", {"admin_id": UNKNOWN_USER_ID, "building_id": 2}),
         ("client_admin_inspection_access", {"admin_id": ROOT, "inspection_id": 2}),
         (TO_MANAGERS, {"manager_id": ADA, "building_id": 2}),
-        (TO_MANAGERS, {"manager_id": NO_ONE, "building_id": 2}),
+        (TO_MANAGERS, {"manager_id": UNKNOWN_USER_ID, "building_id": 2}),
     ],
 )
 def test_G03_grantee_has_the_tables_role(api: Callable, table: str, body: dict) -> None:

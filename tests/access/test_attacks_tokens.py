@@ -16,7 +16,7 @@ import config
 from tests.access.test_hostile_tokens import KINDS
 from tests.conftest import ADA, MOE, ROOT
 from tests.support.applications import open_app
-from tests.support.signin import EMAILS, Service, claims, error, lent_service, open_service
+from tests.support.signin import EMAILS, Service, claims, error, open_service, reused_service
 from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY, claims_of, sign
 
 NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
@@ -24,7 +24,7 @@ NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 

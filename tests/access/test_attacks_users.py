@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.access.test_attacks_sign_in import ADMIN, same
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.support import tokens
 from tests.support.applications import open_app
-from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -53,7 +53,7 @@ def test_L08_client_admin_lists_their_client(service: Service) -> None:
 def test_L08_hidden_user_is_not_found(service: Service, method: str, hidden: str) -> None:
     body = {"user_metadata": {"name": "Planted"}, "password": "brand new"}
 
-    answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, NO_ONE)]
+    answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, UNKNOWN_USER_ID)]
 
     assert same(*answers)
     assert error(answers[0]) == (404, "user_not_found")
@@ -72,7 +72,7 @@ def test_L08_client_admin_reads_and_does_not_change_admins(service: Service, met
 
 
 CHANGES_OF_RIGHTS = [
-    pytest.param({"id": NO_ONE}, id="id"),
+    pytest.param({"id": UNKNOWN_USER_ID}, id="id"),
     pytest.param({"id": MAX}, id="id-of-another-user"),
     pytest.param({"role": "client_admin"}, id="role-at-the-top"),
     pytest.param({"role": "super_admin"}, id="super-admin-at-the-top"),

@@ -7,12 +7,12 @@ import pytest
 
 from tests.conftest import MOE
 from tests.support import tokens
-from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 

@@ -10,7 +10,7 @@ from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alter
 from engine.current import reading
 from engine.storage.transaction import Transaction
 from models import Building, Inspection
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -64,15 +64,15 @@ def test_caller_explains_only_users_they_can_read(snapshot: Transaction, who: st
 
 
 REFUSED = [
-    ("root", NO_ONE),
-    ("service", NO_ONE),
+    ("root", UNKNOWN_USER_ID),
+    ("service", UNKNOWN_USER_ID),
     ("ada", MAX),
     ("ada", BOB),
     ("ada", ROOT),
-    ("ada", NO_ONE),
+    ("ada", UNKNOWN_USER_ID),
     ("moe", MIA),
     ("moe", ADA),
-    ("moe", NO_ONE),
+    ("moe", UNKNOWN_USER_ID),
 ]
 
 

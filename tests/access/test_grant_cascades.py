@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, Bearer, Person, dump, ids
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, UNKNOWN_USER_ID, Bearer, Person, dump, ids
 from tests.support.tokens import token_after_change
 
 ALL_GRANTS = {
@@ -193,7 +193,7 @@ def test_tokens_of_deleted_and_changed_users_share_one_error_text(api: Callable)
 
     answers = [
         api(who).get("/buildings").whole
-        for who in ("moe", "mia", Person(NO_ONE, "client_manager", 1), Person(MAX, "client_admin", 2))
+        for who in ("moe", "mia", Person(UNKNOWN_USER_ID, "client_manager", 1), Person(MAX, "client_admin", 2))
     ]
 
     assert answers[0][0] == 401

@@ -28,7 +28,7 @@ def serve(base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
             directory = tmp_path_factory.mktemp("server")
             databases.copy(base, directory / "walkthrough.db")
             # Registered first, so it runs last, after all connections are closed.
-            running.callback(databases.give_back_under, directory)
+            running.callback(databases.release_databases_below, directory)
             return running.enter_context(serving(directory, **settings))
 
         yield make

@@ -20,7 +20,7 @@ from tests.clients.consumers import (
     error_of,
     supabase,
 )
-from tests.conftest import BOB, MAX, MIA, MOE, NO_ONE
+from tests.conftest import BOB, MAX, MIA, MOE, UNKNOWN_USER_ID
 from tests.support import tokens
 
 SignedIn = Callable[[str], Client]
@@ -144,7 +144,7 @@ def test_get_user_refuses_an_expired_token(consumers: Consumers) -> None:
 
 
 def test_get_user_without_a_session_returns_none(consumers: Consumers) -> None:
-    token = tokens.token_for(NO_ONE, "client_manager", 2)
+    token = tokens.token_for(UNKNOWN_USER_ID, "client_manager", 2)
     anonymous = consumers.connect()
 
     assert auth_error_of(lambda: anonymous.auth.get_user(token)) == (403, "user_not_found")

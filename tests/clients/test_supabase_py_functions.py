@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients.consumers import Client, error_of
 from tests.clients.rows import LOFTS, SignedIn, building, inspections
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 
 @pytest.fixture
@@ -175,7 +175,11 @@ CALLS_REFUSED = {
         ("assign_to_client_manager", {"manager_id": ADA, "building_ids": [1], "inspection_ids": []}),
         "23514",
     ),
-    "nobody": ("root", ("assign_buildings_to_client_admin", {"admin_id": NO_ONE, "building_ids": [1]}), "23514"),
+    "nobody": (
+        "root",
+        ("assign_buildings_to_client_admin", {"admin_id": UNKNOWN_USER_ID, "building_ids": [1]}),
+        "23514",
+    ),
     "no such building": (
         "root",
         ("assign_buildings_to_client_admin", {"admin_id": ADA, "building_ids": [1, 999]}),

@@ -54,7 +54,7 @@ def test_O15_lock_timeout_has_one_response(own: Callable, monkeypatch: pytest.Mo
     monkeypatch.setattr(resource, "writing", partial(resource.writing, 0.05))
     paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
 
-    with databases.queue(database_of(own)):
+    with databases.hold_lock_of_app(database_of(own)):
         answers = [own("ada").patch(path, {"name": "Late"}) for path in paths]
 
     assert (answers[0].status, answers[0].headers["Retry-After"]) == (503, "1")
@@ -91,7 +91,7 @@ def test_O15_statement_timeout_has_one_response(own: Callable, who: str, monkeyp
 def send_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Response]:
     """Queue requests for the writer lock in this order, release it, and return the responses."""
     with ThreadPoolExecutor(len(asked)) as pool:
-        with databases.queue(database_of(api)) as count:
+        with databases.hold_lock_of_app(database_of(api)) as count:
             waiting = []
             for position, ask in enumerate(asked, start=1):
                 waiting.append(pool.submit(ask))

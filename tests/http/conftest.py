@@ -40,5 +40,5 @@ def service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def short_deadlines_service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The service with short deadlines."""
     directory = tmp_path_factory.mktemp("short-deadlines") / "served"
-    with serving(served_over(heavy_file, directory, "tests.support.hurried:make()")) as running:
+    with serving(served_over(heavy_file, directory, "tests.support.short_deadlines:create()")) as running:
         yield running

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import CAST
 from tests.durability.served import Answer, Served
 from tests.support import databases, tokens
-from tests.support.raw import RawAnswer
+from tests.support.raw import RawResponse
 
 RUNNING_SERVICE = pytest.mark.skipif(sys.platform != "linux", reason="the tests read signals and sockets from /proc")
 
@@ -52,7 +52,7 @@ def ask(service: Served, who: str, method: str, path: str, body: object = None, 
         return consumer.send(method, path, body, **headers)
 
 
-def error_body(answer: RawAnswer | Answer) -> dict:
+def error_body(answer: RawResponse | Answer) -> dict:
     """Return the error body; assert that it has the four keys and no internals."""
     found = json.loads(answer.body)
     assert set(found) == {"code", "message", "details", "hint"}

@@ -8,7 +8,7 @@ import pytest
 from tests.durability.served import Answer, Served
 from tests.http.service import RUNNING_SERVICE, ask, count_names, error_body, head_lines
 from tests.support import tokens
-from tests.support.raw import RawAnswer, answers, exchange
+from tests.support.raw import RawResponse, answers, exchange
 
 pytestmark = RUNNING_SERVICE
 # H07: headers that would change the target or the sender
@@ -35,7 +35,7 @@ def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: d
     assert b"evil" not in moved.body
 
 
-def read_with(service: Served, path: str, headers: dict[str, str]) -> RawAnswer:
+def read_with(service: Served, path: str, headers: dict[str, str]) -> RawResponse:
     """Return the response to moe with additional raw headers, also with underscores."""
     lines = head_lines("moe", Connection="close").decode()
     for name, value in headers.items():
@@ -65,7 +65,7 @@ CONFLICTING_VALUES = {
 }
 
 
-def post_with_header_lines(service: Served, *more: str) -> RawAnswer:
+def post_with_header_lines(service: Served, *more: str) -> RawResponse:
     """Insert an inspector with additional header lines after a complete head."""
     row = b'{"name": "Repeated"}'
     lines = head_lines(Accept_Profile="public", Content_Profile="public", Content_Length=str(len(row)))
@@ -206,6 +206,6 @@ def test_H11_path_of_a_file_is_not_found(service: Served, path: str) -> None:
     assert "location" not in answer.headers
 
 
-def is_error_body(answer: RawAnswer, path: str) -> bool:
+def is_error_body(answer: RawResponse, path: str) -> bool:
     keys = {"code", "message", "details", "hint"}
     return set(answer.json) == (keys | {"error_code", "msg"} if path.startswith("/auth/v1") else keys)

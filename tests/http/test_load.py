@@ -29,8 +29,8 @@ from tests.http.service import (
     error_body,
     head_lines,
 )
-from tests.support import databases, hurried
-from tests.support.raw import connect, read_to_end, still_waiting, workers_by_port
+from tests.support import databases, short_deadlines
+from tests.support.raw import connect, count_unanswered, read_to_end, workers_by_port
 from tests.support.waiting import TIMED, until
 
 pytestmark = RUNNING_SERVICE
@@ -80,7 +80,7 @@ def test_H04_partial_requests_delay_no_request(service: Served, count: int) -> N
 
         send_cheap_reads(service, 10)
 
-        assert still_waiting(connections) == count
+        assert count_unanswered(connections) == count
 
 
 @TIMED
@@ -121,7 +121,7 @@ def test_H04_dripping_connections_are_closed(short_deadlines_service: Served) ->
     with dripping_connections(short_deadlines_service, 90) as dripping:
         send_cheap_reads(short_deadlines_service, 1)
 
-        until(lambda: still_waiting(dripping) == 0)
+        until(lambda: count_unanswered(dripping) == 0)
 
 
 @TIMED
@@ -149,7 +149,7 @@ def read_slowly(service: Served, seconds: float) -> int:
 
 
 def test_H04_slow_reader_holds_no_transaction_and_is_closed(short_deadlines_service: Served) -> None:
-    received = read_slowly(short_deadlines_service, hurried.REQUEST_SECONDS_MAX + 1.5)
+    received = read_slowly(short_deadlines_service, short_deadlines.REQUEST_SECONDS_MAX + 1.5)
 
     assert received < 29 * MIB
     assert ask(short_deadlines_service, "ada", "GET", CHEAP_READ).status == 200

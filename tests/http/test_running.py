@@ -27,7 +27,7 @@ from tests.conftest import CAST
 from tests.durability.served import PROJECT, Served, serving
 from tests.durability.shim import DATABASE
 from tests.http.service import CHEAP_READ, MIB, RUNNING_SERVICE, ask, head_lines, log_lines, served_over
-from tests.support import databases, hurried, tokens
+from tests.support import databases, short_deadlines, tokens
 from tests.support.ports import free_port
 from tests.support.raw import exchange
 from tests.support.waiting import until
@@ -45,7 +45,7 @@ def test_H09_failed_background_thread_is_logged_and_the_server_continues(short_d
         return [line for line in log_lines(short_deadlines_service) if line.get("event") == "thread_ended"]
 
     until(lambda: len(ended_threads()) >= 2)  # one in each worker
-    assert {line["thread"] for line in ended_threads()} == {hurried.THREAD}
+    assert {line["thread"] for line in ended_threads()} == {short_deadlines.THREAD}
     assert {line["exception"][0]["type"] for line in ended_threads()} == {"RuntimeError"}
     assert "background thread of the tests" not in short_deadlines_service.log.read_text()
     assert len(short_deadlines_service.workers()) == 2
@@ -240,9 +240,9 @@ def count_worker_exits(service: Served) -> int:
 def test_H14_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
-        with databases.turn(own.database):
+        with databases.hold_writer_lock(own.database):
             waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
-            until(lambda: databases.waiting(own.database) == 1)  # the request is accepted
+            until(lambda: databases.waiting_writers(own.database) == 1)  # the request is accepted
             own.signal(number)
             time.sleep(0.4)
         answer = waiting.result(20)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.durability.served import PROJECT, Served
 from tests.http.service import RUNNING_SERVICE
-from tests.support.raw import inodes_of, tcp_rows
+from tests.support.raw import socket_inodes, tcp_rows
 
 pytestmark = RUNNING_SERVICE
 # H15: supply chain
@@ -74,7 +74,7 @@ def test_H15_product_imports_no_network_client() -> None:
 
 
 def test_H15_running_service_opens_no_outgoing_connection(service: Served) -> None:
-    sockets = {inode for pid in service.workers() for inode in inodes_of(pid)}
+    sockets = {inode for pid in service.workers() for inode in socket_inodes(pid)}
 
     local = {row[1] for row in tcp_rows() if row[9] in sockets}
 

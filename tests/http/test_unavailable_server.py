@@ -19,8 +19,8 @@ pytestmark = [RUNNING_SERVICE, pytest.mark.server("a file is always available")]
 @contextmanager
 def unavailable(file: Path) -> Iterator[None]:
     """End all sessions of a database and refuse new ones."""
-    name = databases.NAMES[file]
-    with databases.connected("postgres") as connection:
+    name = databases.DATABASE_NAMES[file]
+    with databases.connect_to("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", (name,))
         try:

@@ -26,7 +26,7 @@ class ServerPair:
         )  # fmt: skip
 
     def start(self) -> None:
-        self.running.enter_context(private_server.started(self.programs, self.standby))
+        self.running.enter_context(private_server.started_server(self.programs, self.standby))
 
     def stop(self) -> None:
         self.running.close()
@@ -75,7 +75,7 @@ def running_server_pair() -> Iterator[ServerPair]:
     """Run a primary and its standby."""
     programs = private_server.find_programs()
     assert programs is not None, "the tests run on a PostgreSQL server"
-    with private_server.running(programs) as primary:
+    with private_server.running_server(programs) as primary:
         pair = ServerPair(programs, primary)
         try:
             pair.start()

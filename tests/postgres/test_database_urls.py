@@ -45,7 +45,7 @@ def database_name_at(url: str) -> str:
 def test_url_forms_of_libpq_are_supported(
     service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, url_template: str
 ) -> None:
-    name, directory = databases.NAMES[service.file], databases.url(service.file).split("host=")[1]
+    name, directory = databases.DATABASE_NAMES[service.file], databases.url(service.file).split("host=")[1]
     services = tmp_path / "services"
     services.write_text(f"[mine]\nhost={directory}\ndbname={name}\nuser=walkthrough\n")
     monkeypatch.setenv("PGSERVICEFILE", str(services))

@@ -33,10 +33,10 @@ def service(tmp_path: pathlib.Path) -> Service:
 
 
 def end_sessions(service: Service) -> None:
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
-            (databases.NAMES[service.file],),
+            (databases.DATABASE_NAMES[service.file],),
         )
 
 
@@ -61,7 +61,7 @@ def test_jit_compilation_is_off(service: Service) -> None:
 
 
 def test_write_without_the_lock_times_out(service: Service) -> None:
-    with service.app.app_context(), databases.turn(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
+    with service.app.app_context(), databases.hold_writer_lock(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
         with database().writing(wait_seconds_max=0.2):
             raise AssertionError("a lock that another session holds")
 
@@ -72,7 +72,7 @@ def test_start_does_not_wait_for_the_writer_lock(service: Service, monkeypatch: 
     """An import or a copy can hold the lock for an hour, and workers may restart in this time."""
     monkeypatch.setattr(check, "START_SECONDS_MAX", 0.5)
 
-    with databases.turn(service.file):
+    with databases.hold_writer_lock(service.file):
         app = open_app(service.file)
 
     assert Service(app, service.file).api("root").get("/buildings?id=eq.1").status == 200
@@ -97,10 +97,10 @@ def test_concurrent_starts_create_the_tables_once() -> None:
             each.start()
         for each in starts:
             each.join()
-        with databases.connected(name) as connection:
+        with databases.connect_to(name) as connection:
             facts = connection.execute("SELECT name FROM facts").fetchall()
     finally:
-        with databases.connected("postgres") as connection:
+        with databases.connect_to("postgres") as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert failures == []
     assert facts == [("release_schema",)]
@@ -122,8 +122,8 @@ def test_reader_cannot_write(service: Service) -> None:
 
 def test_read_only_sessions_are_replaced(service: Service) -> None:
     """Some providers set this default on a database whose disk is almost full. It applies to new sessions."""
-    name, root = databases.NAMES[service.file], service.api("root")
-    with databases.connected("postgres") as connection:
+    name, root = databases.DATABASE_NAMES[service.file], service.api("root")
+    with databases.connect_to("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         end_sessions(service)
         refusal = root.patch("/buildings?id=eq.1", {"name": "A"})
@@ -263,15 +263,15 @@ def empty_database() -> Iterator[Callable]:
 
     def make(options: str, *statements: str) -> str:
         made.append(f"empty_{len(made)}")
-        with databases.connected("postgres") as connection:
+        with databases.connect_to("postgres") as connection:
             connection.execute(f"CREATE DATABASE {made[-1]} TEMPLATE template0 {options}")
-        with databases.connected(made[-1]) as connection:
+        with databases.connect_to(made[-1]) as connection:
             for statement in ("CREATE ROLE visitor LOGIN", *statements):
                 connection.execute(statement)
         return databases.SERVER.format(database=made[-1]).replace("walkthrough@", "visitor@")
 
     yield make
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         for name in made:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
         connection.execute("DROP ROLE visitor")
@@ -325,7 +325,7 @@ def test_schema_of_the_user_does_not_hide_the_tables(empty_database: Callable, t
     """The default search_path has the schema with the user's name before `public`."""
     url = empty_database("", "GRANT ALL ON SCHEMA public TO visitor")
     open_app(tmp_path / "a.db", DATABASE_URL=url).extensions["walkthrough"].close()
-    with databases.connected("empty_0") as connection:
+    with databases.connect_to("empty_0") as connection:
         connection.execute("CREATE SCHEMA AUTHORIZATION visitor")
 
     with pytest.raises(NotStarted) as refused:
@@ -335,7 +335,7 @@ def test_schema_of_the_user_does_not_hide_the_tables(empty_database: Callable, t
         "has its tables in the schema public, and search_path begins with visitor:"
         " ALTER ROLE … SET search_path = public"
     )
-    with databases.connected("empty_0") as connection:
+    with databases.connect_to("empty_0") as connection:
         made = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'visitor'")
         assert made.fetchone() == (0,)
         connection.execute("ALTER ROLE visitor SET search_path = public")
@@ -344,8 +344,8 @@ def test_schema_of_the_user_does_not_hide_the_tables(empty_database: Callable, t
 
 def test_revoked_privilege_is_reported(service: Service) -> None:
     """An administrator of the server revoked the privilege."""
-    name = databases.NAMES[service.file]
-    with databases.connected(name) as connection:
+    name = databases.DATABASE_NAMES[service.file]
+    with databases.connect_to(name) as connection:
         connection.execute("CREATE ROLE visitor LOGIN")
         connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO visitor")
     try:
@@ -357,7 +357,7 @@ def test_revoked_privilege_is_reported(service: Service) -> None:
         answer = api_over(Database(lambda: app, None, app))("root").post("/clients", {"name": "X"})
         app.extensions["walkthrough"].close()
     finally:
-        with databases.connected(name) as connection:
+        with databases.connect_to(name) as connection:
             connection.execute("DROP OWNED BY visitor")
             connection.execute("DROP ROLE visitor")
 

@@ -231,7 +231,7 @@ def test_lost_session_is_closed(tmp_path: pathlib.Path) -> None:
 def test_other_threads_run_while_a_queue_waits(transaction: ServerTransaction) -> None:
     """The queue waits for this thread. If it held the interpreter lock, both would deadlock."""
     session = transaction.session
-    with databases.connected(transaction.value("SELECT current_database()")) as other:
+    with databases.connect_to(transaction.value("SELECT current_database()")) as other:
         other.execute("SELECT pg_advisory_lock(1)")
         session.send("SELECT pg_advisory_xact_lock(1)")
         waits = threading.Thread(target=lambda: session.run("SELECT 1"))

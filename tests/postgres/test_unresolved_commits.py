@@ -29,9 +29,9 @@ def service(tmp_path: pathlib.Path) -> Service:
 @contextmanager
 def synchronous_commit_set(service: Service, synchronous_commit: str) -> Iterator[None]:
     """Set synchronous_commit for the service's role in this database."""
-    name = databases.NAMES[service.file]
+    name = databases.DATABASE_NAMES[service.file]
     role = f'ALTER ROLE CURRENT_USER IN DATABASE "{name}"'
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         connection.execute(f"{role} SET synchronous_commit = '{synchronous_commit}'")
         try:
             yield
@@ -66,7 +66,7 @@ def test_check_reports_settings_without_durability(service: Service) -> None:
 
 
 def test_check_reports_invalid_indexes(service: Service) -> None:
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         with pytest.raises(psycopg.errors.UniqueViolation):
             connection.execute("CREATE UNIQUE INDEX CONCURRENTLY left_over ON inspections (client_id)")
         try:
@@ -82,7 +82,7 @@ def test_check_of_a_durable_server_succeeds(tmp_path: pathlib.Path) -> None:
     programs = private_server.find_programs()
     assert programs is not None, "the tests run on a PostgreSQL server"
     settings = {"fsync": "on", "full_page_writes": "on", "max_connections": "20"}
-    with private_server.running(programs, **settings) as directory:
+    with private_server.running_server(programs, **settings) as directory:
         url = f"postgresql+psycopg://walkthrough@/postgres?host={directory}"
         app = open_app(tmp_path / "careful.db", DATABASE_URL=url)
         with app.app_context():
@@ -132,7 +132,7 @@ def test_documented_statement_after_a_restore_ends_all_sessions(service: Service
     for api in (service.api(token=session["access_token"]), service.api("ada")):
         assert api.get("/buildings").status == 200
 
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         connection.execute(words.split("```sql\n")[1].split("```")[0])
 
     for api in (service.api(token=session["access_token"]), service.api("ada")):

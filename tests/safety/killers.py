@@ -7,7 +7,7 @@ A probe says what it is about, so that those about a mutant's own relation come 
 from collections.abc import Iterable
 
 from access.caller import Role
-from tests.conftest import NO_ONE, RESOURCES, ROOT
+from tests.conftest import RESOURCES, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Killed, Probe, cast_world, expect, send
 from tests.safety.probes_of_changes import FOLLOWS, OTHERS
 from tests.safety.probes_of_rows import CALLS, EMBEDS, GIVEN, WRITES, calls, given, reads, writes
@@ -28,7 +28,7 @@ def doors(site: Site) -> list[Probe]:
     for rule in site.app.url_map.iter_rules():
         view = site.app.view_functions[rule.endpoint]
         if not rule.endpoint.startswith(ELSEWHERE) and is_entered(view):
-            path = str(rule).replace("<user_id>", NO_ONE).replace("<name>", "nothing")
+            path = str(rule).replace("<user_id>", UNKNOWN_USER_ID).replace("<name>", "nothing")
             inner = dict(zip(view.__code__.co_freevars, view.__closure__, strict=True))
             open_to_managers = inner["allowed"].cell_contents(Role.CLIENT_MANAGER)
             found += [

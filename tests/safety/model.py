@@ -93,7 +93,7 @@ def reached(world: dict, user: dict, step: Update | Delete) -> list[dict]:
         for row in world[step.table]
         if row[step.where.column] in step.where.values
         and oracle.visible(world, user, step.table, row)
-        and oracle.within_reach(world, user, step.table, row)
+        and oracle.is_in_write_scope(world, user, step.table, row)
     ]
 
 
@@ -102,7 +102,7 @@ def reached(world: dict, user: dict, step: Update | Delete) -> list[dict]:
 
 def insert(end: End, user: dict, step: Insert, now: str) -> None:
     rows = [completed(step.table, row, user, now) for row in step.rows]
-    if not all(oracle.may_exist(end.world, user, step.table, row) for row in rows):
+    if not all(oracle.permits_new_row(end.world, user, step.table, row) for row in rows):
         raise Refused("rule")
     for row in rows:
         constrain(end.world, step.table, row, None)
@@ -154,7 +154,7 @@ def update(end: End, user: dict, step: Update, now: str) -> None:
     rows = reached(world, user, step)
     clocks = {"updated_at": now} if table in CLOCKED else {}
     pairs = [(row, {**row, **clocks, **step.changes}) for row in rows]
-    if not all(oracle.may_exist(world, user, table, new) for _, new in pairs):
+    if not all(oracle.permits_new_row(world, user, table, new) for _, new in pairs):
         raise Refused("rule")
     clients = {each["id"]: client_of(world, each) for each in world["inspections"]}
     changed = []

@@ -13,7 +13,7 @@ from engine.query import operators
 from engine.query.read import plan
 from routes import resource, rpc
 from routes.postgrest.querystring import parse
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -96,14 +96,14 @@ def fall_is_told(site: Site) -> None:
 
 def looked_up(site: Site) -> None:
     """A token that says what is not so, and one of nobody."""
-    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": NO_ONE}):
+    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": UNKNOWN_USER_ID}):
         answer = site.send({**USERS[MOE], **changes}, asking("GET", "/buildings"))
         expect(answer.status == 401, answer)
 
 
 def told_nothing_else(site: Site) -> None:
     """Whoever may not enter is told that, and not what else is wrong with what they ask."""
-    for changes in ({"client_id": 2}, {"id": NO_ONE}):
+    for changes in ({"client_id": 2}, {"id": UNKNOWN_USER_ID}):
         for method, path, body in (
             ("POST", "/buildings", {"nope": 1}),
             ("POST", "/buildings", []),
@@ -393,7 +393,7 @@ def ids_stay(site: Site) -> None:
             answer = root(method, path, body)
             expect(answer.status in (201, 204), answer)
         for method, path, body in (
-            ("PATCH", f"/users?id=eq.{MIA}", {"id": NO_ONE}),
+            ("PATCH", f"/users?id=eq.{MIA}", {"id": UNKNOWN_USER_ID}),
             ("POST", "/clients", gone),
             ("PATCH", "/clients?id=eq.58", {"id": 57}),
         ):

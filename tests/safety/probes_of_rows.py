@@ -1,7 +1,7 @@
 """What each may read, write and call: the probes about rows."""
 
 from tests.access.test_access_matrix import READABLE
-from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, RESOURCES, ROOT
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -227,7 +227,7 @@ CALLS: list[tuple] = [
     *[(who, f"assign_{kind}s_to_client_admin", {"admin_id": BOB, f"{kind}_ids": [1]}, 403, None)
       for kind in ("building", "inspection") for who in ("ada", "moe")],
     *[("root", f"assign_{kind}s_to_client_admin", {"admin_id": whom, f"{kind}_ids": [1]}, 400, None)
-      for kind in ("building", "inspection") for whom in (MOE, NO_ONE)],
+      for kind in ("building", "inspection") for whom in (MOE, UNKNOWN_USER_ID)],
     *[(who, "assign_to_client_manager",
        {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("bob", 400), ("moe", 403))],

@@ -141,7 +141,7 @@ class ServerSide(Side):
 
         databases.url(file)
         self.refusals = psycopg.errors.IntegrityError
-        self.connection = databases.connected(databases.NAMES[file])
+        self.connection = databases.connect_to(databases.DATABASE_NAMES[file])
         self.connection.execute("SET TimeZone = 'UTC'")
         self.made: dict[str, str] = {}
         """Which trigger is of which table: there its name is its own, here its table's."""

@@ -20,7 +20,7 @@ from tests.conftest import RESOURCES
 from tests.safety import sites
 from tests.safety.sites import Answer, Site, asking, open_site
 from tests.support import databases, tokens
-from tests.support.worlds import LONG_AGO, building_row, user_row
+from tests.support.worlds import CREATED_AT, building_row, user_row
 
 ENDS_WITHIN_SECONDS = 2.2
 HURRIED_SECONDS = 0.5
@@ -66,7 +66,7 @@ def site_of_one_client(directory: pathlib.Path) -> Iterator[Site]:
 
 def empty_world() -> dict:
     world: dict = {table: [] for table in RESOURCES}
-    times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
     world["clients"] = [{"id": 1, "name": "one", **times}]
     world["users"] = [user_row(0, "super_admin", None), user_row(1, "client_admin", 1)]
     world["inspectors"] = [{"id": 1, "name": "only", "email": None}]
@@ -82,8 +82,8 @@ def inspection(number: int, building_id: int) -> dict:
         "status": "completed",
         "inspector_id": 1,
         "notes": f"notes {number}",
-        "created_at": LONG_AGO,
-        "updated_at": LONG_AGO,
+        "created_at": CREATED_AT,
+        "updated_at": CREATED_AT,
     }
 
 

@@ -199,7 +199,7 @@ def inspection_grant_shows_its_building(patch: pytest.MonkeyPatch) -> None:
     def sees(world: dict, user: dict, building: dict) -> bool:
         return SEES_BUILDING(world, user, building) or any(
             inspection["building_id"] == building["id"]
-            and oracle.holds(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
+            and oracle.has_grant(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
             for inspection in world["inspections"]
         )
 
@@ -207,14 +207,14 @@ def inspection_grant_shows_its_building(patch: pytest.MonkeyPatch) -> None:
 
 
 def admin_grants_allow_writing(patch: pytest.MonkeyPatch) -> None:
-    within_reach = oracle.within_reach
+    within_reach = oracle.is_in_write_scope
 
     def reaches(world: dict, user: dict, table: str, row: dict) -> bool:
         if table in ("buildings", "inspections") and user["role"] == oracle.ADMIN and "id" in row:
             return oracle.visible(world, user, table, row)
         return within_reach(world, user, table, row)
 
-    patch.setattr(oracle, "within_reach", reaches)
+    patch.setattr(oracle, "is_in_write_scope", reaches)
 
 
 def grants_stay_when_their_row_moves(patch: pytest.MonkeyPatch) -> None:

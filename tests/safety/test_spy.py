@@ -15,7 +15,7 @@ from tests.safety.planted import forget_plans
 from tests.safety.sites import Site, asking
 from tests.safety.spies import Spy
 from tests.safety.vocabulary import TEXT
-from tests.support.worlds import LONG_AGO, building_row, user_row
+from tests.support.worlds import CREATED_AT, building_row, user_row
 
 HIDDEN = 1_500
 ADMIN = user_row(1, "client_admin", 1)
@@ -25,7 +25,7 @@ ROOT = user_row(0, "super_admin", None)
 
 def lopsided_world() -> dict:
     """Client 1 has three of everything, client 2 all the rest; all of client 2's texts begin with `secret`."""
-    times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
     world: dict = {
         "clients": [{"id": n, "name": f"client {n}", **times} for n in (1, 2)],
         "users": [ROOT, ADMIN, MANAGER, *(hidden_user(n) for n in range(10, 60))],
@@ -65,7 +65,7 @@ def hidden_user(number: int) -> dict:
 
 
 def grant(grantee: str, target: str, id_: int) -> dict:
-    return {grantee: MANAGER["id"], target: id_, "assigned_by": None, "assigned_at": LONG_AGO}
+    return {grantee: MANAGER["id"], target: id_, "assigned_by": None, "assigned_at": CREATED_AT}
 
 
 QUERIES = (

@@ -202,7 +202,7 @@ class Life(RuleBasedStateMachine):
         ]
         if not oracle.visible(self.world, user, "users", grantee):
             assert answer.status == 400, answer
-        elif not all(oracle.may_exist(self.world, user, table, row) for table, row in rows):
+        elif not all(oracle.permits_new_row(self.world, user, table, row) for table, row in rows):
             assert answer.status == 403, answer
         else:
             assert answer.status == 200, answer

@@ -8,7 +8,7 @@ import random
 
 from tests.conftest import RESOURCES
 from tests.support import oracle
-from tests.support.worlds import GRANTS, LONG_AGO, STATUSES, TYPES, building_row, random_world, user_row
+from tests.support.worlds import CREATED_AT, GRANTS, STATUSES, TYPES, building_row, random_world, user_row
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
 TEXTS = {
@@ -191,8 +191,8 @@ def add_building(world: dict, user: dict, writer: Writer) -> None:
         "status": rng.choice(STATUSES),
         "inspector_id": some_inspector(world, rng),
         "notes": None,
-        "created_at": LONG_AGO,
-        "updated_at": LONG_AGO,
+        "created_at": CREATED_AT,
+        "updated_at": CREATED_AT,
     }
     world["inspections"].append(writer.dress("inspections", inspection))
     reading = {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
@@ -204,7 +204,7 @@ def add_person(world: dict, user: dict, writer: Writer) -> None:
     rng = writer.rng
     client_id = free_id(world, "clients", rng)
     if rng.random() < 0.5:
-        times = {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+        times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
         client = {"id": client_id, "name": "", **times}
         world["clients"].append(writer.dress("clients", client))
     else:
@@ -229,7 +229,7 @@ def add_grant(world: dict, user: dict, writer: Writer) -> None:
         grantee: rng.choice(people)["id"],
         target: rng.choice(world[targets])["id"],
         "assigned_by": rng.choice(world["users"])["id"],
-        "assigned_at": LONG_AGO,
+        "assigned_at": CREATED_AT,
     }
     if all(oracle.key_of(table, grant) != oracle.key_of(table, row) for row in world[table]):
         world[table].append(grant)

@@ -18,7 +18,7 @@ from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
 from serving.start import checks as start
-from tests.support.applications import lent_app, open_app
+from tests.support.applications import open_app, reused_app
 from tests.support.ports import free_port
 
 SECRET = "s" * 40
@@ -72,14 +72,14 @@ def create_foreign(file: Path) -> None:
 
 
 def create_newer(file: Path) -> None:
-    with lent_app(file):  # closing the last connection runs a checkpoint
+    with reused_app(file):  # closing the last connection runs a checkpoint
         pass
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 10000")
 
 
 def create_development(file: Path) -> None:
-    with lent_app(file):  # closing the last connection runs a checkpoint
+    with reused_app(file):  # closing the last connection runs a checkpoint
         pass
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute(f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from serving.start import ports
-from tests.support.few_lines import (
+from tests.support.minimal_server import (
     APPLICATION,
     PROJECT,
     Server,
@@ -20,7 +20,7 @@ from tests.support.few_lines import (
     command,
     environ_for,
     serving,
-    take_when_free,
+    take_lock_when_free,
 )
 from tests.support.ports import free_port
 from tests.support.waiting import until
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.sqlite("the minimal application has no database")
 def test_one_of_several_servers_started_at_one_port_serves(tmp_path):
     """Without claims, each server could bind, and requests would reach different databases."""
     port = free_port()
-    (tmp_path / "few_lines.py").write_text(APPLICATION)
+    (tmp_path / "minimal_app.py").write_text(APPLICATION)
     environs = [environ_for(tmp_path, tmp_path / f"{number}.db", port) for number in range(3)]
     servers = [
         subprocess.Popen(command(), env=environ | {"HOST": host}, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
@@ -99,7 +99,7 @@ def test_server_keeps_its_port_over_a_reload(tmp_path):
         claimed = ports.PortClaims()
         claimed.claim([("127.0.0.1", server.port)])
         claimed.release()
-        take_when_free(server.database).release()
+        take_lock_when_free(server.database).release()
 
 
 def test_port_is_claimed_by_a_file_without_unix_sockets(tmp_path, monkeypatch):

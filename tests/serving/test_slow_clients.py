@@ -20,7 +20,7 @@ import pytest
 from serving.worker import limits
 from tests.durability.served import Served, serving
 from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
-from tests.support.raw import RawAnswer, answers, connect, exchange, read_to_end
+from tests.support.raw import RawResponse, answers, connect, exchange, read_to_end
 from tests.support.waiting import TIMED, until
 
 pytestmark = RUNNING_SERVICE
@@ -93,7 +93,7 @@ def test_400_dripping_connections_do_not_slow_other_requests(service: Served, ki
     assert growth < 100 * MIB
 
 
-def refused(received: bytes, status: int) -> RawAnswer:
+def refused(received: bytes, status: int) -> RawResponse:
     [answer] = answers(received)
     assert (answer.status, answer.headers["connection"]) == (status, "close")
     assert {"code", "message", "details", "hint"} <= set(answer.json)

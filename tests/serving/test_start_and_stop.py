@@ -21,7 +21,16 @@ import pytest
 from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
 from serving import shutdown as stop
 from serving.start import checks as start
-from tests.support.few_lines import HONEST, PROJECT, Server, await_answer, command, served, serving, take_when_free
+from tests.support.minimal_server import (
+    PROJECT,
+    SIMPLE_REQUEST,
+    Server,
+    await_answer,
+    command,
+    is_answering,
+    serving,
+    take_lock_when_free,
+)
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
 from tests.support.waiting import until
@@ -50,7 +59,7 @@ def test_second_server_on_a_port_or_database_is_refused(server, tmp_path):
     assert same_port == f"walkthrough: something already answers at 127.0.0.1:{server.port}"
     assert same_database == f"walkthrough: {server.database} is being served by another process"
     assert not list(tmp_path.iterdir())
-    assert served(server)
+    assert is_answering(server)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +123,7 @@ def test_stop_answers_accepted_requests_and_removes_the_lock_file(tmp_path):
         assert lock_file.stat().st_mode & 0o777 == 0o600
         with server.connect() as connection:
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            while not (tmp_path / "few_lines.py.slow").exists():  # until a thread runs the request
+            while not (tmp_path / "minimal_app.py.slow").exists():  # until a thread runs the request
                 time.sleep(0.01)
 
             server.process.send_signal(signal.SIGTERM)
@@ -128,7 +137,7 @@ def test_killed_server_leaves_its_lock_file_without_a_lock(tmp_path):
     with serving(tmp_path) as server:
         server.process.kill()
         server.process.wait(5)
-        lock = take_when_free(server.database)
+        lock = take_lock_when_free(server.database)
 
         assert lock.found_unclean
         lock.release()
@@ -186,7 +195,7 @@ def test_removed_temporary_files_affect_neither_workers_nor_unclean_stops(tmp_pa
         if is_killed:
             kill_worker(server)
         await_answer(server)
-        assert served(server)
+        assert is_answering(server)
 
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) == 0
@@ -211,7 +220,7 @@ def test_workers_collect_garbage_after_a_reload(tmp_path):
 
     def pid_and_gc(server: Server) -> tuple[str, str]:
         with contextlib.suppress(OSError, ValueError):
-            pid, gc_is_enabled = server.exchange(HONEST).rpartition(b"\r\n")[2].decode().split()
+            pid, gc_is_enabled = server.exchange(SIMPLE_REQUEST).rpartition(b"\r\n")[2].decode().split()
             return pid, gc_is_enabled
         return "", ""
 
@@ -243,7 +252,7 @@ def test_upgrade_signal_is_refused(tmp_path):
         until(lambda: are_refused(times=1))
         until(lambda: are_refused(times=3))
 
-        assert served(server)
+        assert is_answering(server)
         assert "Traceback" not in log.read_text()
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) == 0

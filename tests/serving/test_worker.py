@@ -17,8 +17,8 @@ from http.client import HTTPConnection
 import pytest
 
 from serving.worker import limits, refusal
-from tests.support.few_lines import HONEST, PATIENT, Server, served, serving
-from tests.support.raw import answers, read_to_end, still_waiting
+from tests.support.minimal_server import SHIPPED_DEADLINES_APPLICATION, SIMPLE_REQUEST, Server, is_answering, serving
+from tests.support.raw import answers, count_unanswered, read_to_end
 from tests.support.waiting import until
 
 
@@ -112,7 +112,7 @@ def test_partial_heads_delay_no_request_and_get_408(server):
         for connection in half_sent:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Half: ")
 
-        assert all(served(server) for _ in range(10))
+        assert all(is_answering(server) for _ in range(10))
 
         answers_ = [answers(read_to_end(connection)) for connection in half_sent]
         assert [[each.status for each in found] for found in answers_] == [[408]] * 24
@@ -126,8 +126,8 @@ def test_dripping_heads_are_closed_at_the_deadline(server):
         dripper = threading.Thread(target=drip, args=(dripping, stop))
         dripper.start()
         try:
-            assert served(server)
-            until(lambda: still_waiting(dripping) == 0)
+            assert is_answering(server)
+            until(lambda: count_unanswered(dripping) == 0)
         finally:
             stop.set()
             dripper.join()
@@ -144,12 +144,12 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
 
 def test_silent_connections_hold_no_thread(tmp_path):
     """The shipped deadline applies, so that all silent connections are still open."""
-    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+    with serving(tmp_path, SHIPPED_DEADLINES_APPLICATION) as server, contextlib.ExitStack() as crowd:
         silent = [crowd.enter_context(server.connect()) for _ in range(200)]
 
-        assert all(served(server) for _ in range(5))
+        assert all(is_answering(server) for _ in range(5))
 
-        assert still_waiting(silent) == 200
+        assert count_unanswered(silent) == 200
 
 
 def test_partial_pipelined_head_holds_no_thread(tmp_path):
@@ -157,13 +157,13 @@ def test_partial_pipelined_head_holds_no_thread(tmp_path):
 
     The shipped deadline applies: with one thread for each connection, the last ones would wait for it.
     """
-    whole, half, rest = HONEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
-    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+    whole, half, rest = SIMPLE_REQUEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
+    with serving(tmp_path, SHIPPED_DEADLINES_APPLICATION) as server, contextlib.ExitStack() as crowd:
         clients = [crowd.enter_context(server.connect()) for _ in range(100)]
         for client in clients:
             client.sendall(whole + half)
         answers = [client.recv(65_536) for client in clients]
-        assert served(server)
+        assert is_answering(server)
         clients[0].sendall(rest)
         clients[0].sendall(b"Host: a\r\n\r\n")
 
@@ -172,7 +172,7 @@ def test_partial_pipelined_head_holds_no_thread(tmp_path):
 
 
 def test_partial_pipelined_head_gets_408(server):
-    received = server.exchange(HONEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
+    received = server.exchange(SIMPLE_REQUEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
 
     assert [answer.status for answer in answers(received)] == [200, 408]
 
@@ -183,7 +183,7 @@ def test_refused_connections_that_stay_open_delay_no_request(server):
         for _ in range(60):
             crowd.enter_context(server.connect()).sendall(b"no HTTP at all\r\n\r\n")
 
-        assert all(served(server) for _ in range(5))
+        assert all(is_answering(server) for _ in range(5))
 
 
 def test_slow_reader_is_cut_off(server):
@@ -193,7 +193,7 @@ def test_slow_reader_is_cut_off(server):
         received = len(read_to_end(connection))
 
     assert 0 < received < 32 * 1024 * 1024
-    assert served(server)
+    assert is_answering(server)
 
 
 def test_body_that_stops_gets_408(server):

@@ -10,7 +10,7 @@ BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
 INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
 INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
 # One write for each method, permitted to super admins and refused to callers without the privilege.
-WELL_FORMED = {
+VALID_WRITES = {
     "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
     "users": (
         {"email": "new@acme.example", "name": "New", "role": "client_manager", "client_id": 1},
@@ -72,9 +72,9 @@ def keys(response: Response, table: str) -> set:
     return {key if len(key) > 1 else key[0] for key in found}
 
 
-def well_formed(api: Callable, who: str, method: str, table: str) -> Response:
+def send_valid_write(api: Callable, who: str, method: str, table: str) -> Response:
     """Send the table's valid request of a method."""
-    body, where, change, whole = WELL_FORMED[table]
+    body, where, change, whole = VALID_WRITES[table]
     if method == "POST":
         return api(who).post(f"/{table}", body)
     if method == "PATCH":
@@ -92,5 +92,5 @@ def new_manager(**more: object) -> dict:
     return {"email": "new@x.example", "name": "New", "role": "client_manager", "client_id": 1, **more}
 
 
-def whole_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:
+def complete_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:
     return {"id": id_, "email": email, "name": "Put", "role": role, "client_id": client_id}

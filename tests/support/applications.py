@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 from tests.support import databases, tokens
 
-IDLE: list[tuple[object, dict, dict]] = []
+UNUSED_APPS: list[tuple[object, dict, dict]] = []
 """Unused applications, with the settings and extensions of a new one.
 
 To change the database of an application takes a quarter of the time to create one.
@@ -29,7 +29,7 @@ def open_app(file: pathlib.Path, **config: object) -> object:
         "SERVICE_KEY": tokens.SERVICE_KEY,
         **config,
     }
-    return databases.serve(create_app(settings), file)
+    return databases.register_app(create_app(settings), file)
 
 
 def import_rows(app: object, file: pathlib.Path) -> None:
@@ -39,20 +39,20 @@ def import_rows(app: object, file: pathlib.Path) -> None:
 
 
 @contextmanager
-def lent_app(file: pathlib.Path) -> Iterator[object]:
+def reused_app(file: pathlib.Path) -> Iterator[object]:
     """Provide an application over a database. The next test reuses it with another database."""
-    if IDLE:
-        app, config, extensions = IDLE.pop()
-        open_again(app, file)
+    if UNUSED_APPS:
+        app, config, extensions = UNUSED_APPS.pop()
+        switch_database(app, file)
     else:
-        app, config, extensions = as_made(open_app(file))
+        app, config, extensions = with_initial_state(open_app(file))
     yield app
     app.extensions["walkthrough"].close()
-    databases.serve_no_more(app, file)
+    databases.unregister_app(app, file)
     for kept, new in ((app.config, config), (app.extensions, extensions)):
         kept.clear()
         kept.update(new)
-    IDLE.append((app, config, extensions))
+    UNUSED_APPS.append((app, config, extensions))
 
 
 def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -> None:
@@ -63,7 +63,7 @@ def import_world(app: object, file: pathlib.Path, rows: dict[str, list[dict]]) -
 
 
 @contextmanager
-def standing_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object]]:
+def shared_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object]]:
     """Provide a function that returns an application over the given rows, the same one for equal rows."""
     made: dict[str, object] = {}
     with ExitStack() as lent:
@@ -72,24 +72,24 @@ def standing_worlds(directory: pathlib.Path) -> Iterator[Callable[[dict], object
             said = json.dumps(rows, sort_keys=True)
             if said not in made:
                 file = directory / f"world{len(made)}.db"
-                made[said] = lent.enter_context(lent_app(file))
+                made[said] = lent.enter_context(reused_app(file))
                 import_world(made[said], file, rows)
             return made[said]
 
         yield app_over
-    databases.give_back_under(directory)
+    databases.release_databases_below(directory)
 
 
-def is_only_read() -> object:
+def refuse_write() -> object:
     """Refuse a write to a shared database."""
     raise AssertionError("a test writes to a shared database")
 
 
-def as_made(app: object) -> tuple[object, dict, dict]:
+def with_initial_state(app: object) -> tuple[object, dict, dict]:
     return app, dict(app.config), dict(app.extensions)
 
 
-def open_again(app: object, file: pathlib.Path) -> None:
+def switch_database(app: object, file: pathlib.Path) -> None:
     """Make an application serve another database."""
     from engine.attach import attach_url
     from engine.maintenance.check import ensure_schema
@@ -97,7 +97,7 @@ def open_again(app: object, file: pathlib.Path) -> None:
 
     app.config["DATABASE_URL"] = databases.url(file)
     app.extensions["walkthrough"] = database = attach_url(databases.url(file))
-    databases.serve(app, file)
+    databases.register_app(app, file)
     app.extensions["walkthrough.clock"] = database.clock
     ensure_schema(database)
     metrics.observe_database(app.extensions[metrics.METERS_KEY], database)

@@ -13,5 +13,5 @@ CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 TEXTS = st.text(CHARACTERS, max_size=20)
 
 
-def read(text: str | bytes, content_type: str | None = "application/json") -> Payload:
+def parse_body(text: str | bytes, content_type: str | None = "application/json") -> Payload:
     return parse_payload(text.encode() if isinstance(text, str) else text, content_type)

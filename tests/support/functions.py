@@ -15,7 +15,7 @@ TO_ADMIN_BUILDINGS = "assign_buildings_to_client_admin"
 TO_ADMIN_INSPECTIONS = "assign_inspections_to_client_admin"
 TO_MANAGER = "assign_to_client_manager"
 # function -> arguments of a valid call by root
-WELL_CALLED = {
+VALID_CALLS = {
     DASHBOARD: {},
     CHART: {"start_date": "2025-01-01", "end_date": "2025-12-31"},
     STATS: {"building_id": 1},
@@ -29,7 +29,7 @@ WELL_CALLED = {
 }
 STABLE = (DASHBOARD, CHART, STATS, CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
-ABOUT_SOMEBODY = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
+FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 
 
 def today() -> date:
@@ -41,7 +41,7 @@ def day(offset: int) -> str:
     return (today() + timedelta(days=offset)).isoformat()
 
 
-def renamed(arguments: dict, p: bool) -> dict:
+def with_or_without_prefix(arguments: dict, p: bool) -> dict:
     """Return the arguments with or without the prefix `p_`."""
     bare = {name.removeprefix("p_"): value for name, value in arguments.items()}
     return {f"p_{name}": value for name, value in bare.items()} if p else bare

@@ -44,7 +44,7 @@ def find(world, table, id_):
     return next((row for row in world[table] if row["id"] == id_), None)
 
 
-def holds(world, user, grants, column, id_):
+def has_grant(world, user, grants, column, id_):
     """Return whether the user has a grant for this row."""
     if user["role"] not in grants:
         return False
@@ -67,14 +67,14 @@ def visible(world, user, table, row):
 def sees_building(world, user, building):
     if user["role"] == ADMIN and building["client_id"] == user["client_id"]:
         return True
-    return holds(world, user, BUILDING_GRANTS, "building_id", building["id"])
+    return has_grant(world, user, BUILDING_GRANTS, "building_id", building["id"])
 
 
 def sees_inspection(world, user, inspection):
     building = find(world, "buildings", inspection["building_id"])
     if building and visible(world, user, "buildings", building):
         return True
-    return holds(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
+    return has_grant(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
 
 
 def sees_reading(world, user, reading):
@@ -123,7 +123,7 @@ def sees_grant(world, user, table, grant):
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def may(world, user, verb, table, old, new):
+def result_of_write(world, user, verb, table, old, new):
     """Return the result of one write: "ok", "privilege", "rule" or "unmatched".
 
     `verb` is insert, update or delete, `old` the current row, `new` the row after the write. Constraints (keys,
@@ -131,9 +131,9 @@ def may(world, user, verb, table, old, new):
     """
     if not has_privilege(user, table):
         return "privilege"
-    if verb != "insert" and not within_reach(world, user, table, old):
+    if verb != "insert" and not is_in_write_scope(world, user, table, old):
         return "unmatched"
-    if verb != "delete" and not may_exist(world, user, table, new):
+    if verb != "delete" and not permits_new_row(world, user, table, new):
         return "rule"
     return "ok"
 
@@ -144,16 +144,16 @@ def has_privilege(user, table):
     return user["role"] == ADMIN and table in WRITTEN_BY_ADMINS
 
 
-def may_exist(world, user, table, row):
+def permits_new_row(world, user, table, row):
     """Return whether the user may write this row. `assigned_by` of a grant is null or the user."""
-    if not within_reach(world, user, table, row):
+    if not is_in_write_scope(world, user, table, row):
         return False
     if user["role"] != SUPER and table in KEYS:
         return row.get("assigned_by") in (None, user["id"])
     return True
 
 
-def within_reach(world, user, table, row):
+def is_in_write_scope(world, user, table, row):
     if user["role"] == SUPER:
         return True
     if table == "buildings":

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 VERSIONS = ("15", "16", "17", "18")
-NOT_THERE = 3  # exit status
+NOT_INSTALLED = 3  # exit status
 
 SETTINGS = {
     "listen_addresses": "",
@@ -38,7 +38,7 @@ def find_programs() -> pathlib.Path | None:
 
 
 @contextmanager
-def running(programs: pathlib.Path, **settings: str) -> Iterator[pathlib.Path]:
+def running_server(programs: pathlib.Path, **settings: str) -> Iterator[pathlib.Path]:
     """Run a server with these settings. Yields its directory with `data` and the socket."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="walkthrough-"))
     try:
@@ -46,14 +46,14 @@ def running(programs: pathlib.Path, **settings: str) -> Iterator[pathlib.Path]:
             shutil.chown(directory, "postgres")
         run(programs / "initdb", "-D", directory / "data", "-U", "walkthrough", "--auth=trust",
             "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8")  # fmt: skip
-        with started(programs, directory, **settings):
+        with started_server(programs, directory, **settings):
             yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextmanager
-def started(programs: pathlib.Path, directory: pathlib.Path, **settings: str) -> Iterator[None]:
+def started_server(programs: pathlib.Path, directory: pathlib.Path, **settings: str) -> Iterator[None]:
     """Run the server over `directory/data`."""
     chosen = SETTINGS | {"unix_socket_directories": str(directory)} | settings
     options = " ".join(f"-c {name}={shlex.quote(value)}" for name, value in chosen.items())
@@ -79,10 +79,10 @@ def main(command: list[str]) -> int:
     programs = find_programs()
     if programs is None:
         print("walkthrough: not tested on PostgreSQL: there is none on the PATH or in /usr/lib/postgresql")
-        return NOT_THERE
+        return NOT_INSTALLED
     # SIGTERM stops the server too. An interrupt ends the command in `run`.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    with running(programs) as directory:
+    with running_server(programs) as directory:
         server = f"postgresql+psycopg://walkthrough@/{{database}}?host={directory}"
         return subprocess.run(command, env=os.environ | {"WALKTHROUGH_TEST_SERVER": server}).returncode
 

@@ -8,16 +8,16 @@ from engine.query.shape import Node, Query
 from routes.postgrest.querystring import parse
 
 
-def ask(text: str) -> Query:
+def parse_text(text: str) -> Query:
     """Parse a query string that is not percent-encoded."""
     return parse(quote(text, safe="/?&=%+()*,.:!'@$-_~{}<>;\"").encode())
 
 
 def root(text: str) -> Node:
-    return ask(text).shape.root
+    return parse_text(text).shape.root
 
 
-def rows(text: str) -> list[str]:
+def split_cells(text: str) -> list[str]:
     """Split a text at `|`."""
     return text.split("|")
 

@@ -14,7 +14,7 @@ ESTABLISHED = "01"
 
 
 @dataclass(frozen=True, slots=True)
-class RawAnswer:
+class RawResponse:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -38,7 +38,7 @@ def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
         return read_to_end(connection)
 
 
-def still_waiting(connections: list[socket.socket]) -> int:
+def count_unanswered(connections: list[socket.socket]) -> int:
     """Return how many connections have no response and are not closed."""
     with selectors.DefaultSelector() as selector:
         for connection in connections:
@@ -54,7 +54,7 @@ def read_to_end(connection: socket.socket) -> bytes:
     return bytes(received)
 
 
-def answers(received: bytes) -> list[RawAnswer]:
+def answers(received: bytes) -> list[RawResponse]:
     """Parse consecutive responses. Other bytes are an error."""
     found = []
     while received:
@@ -65,7 +65,7 @@ def answers(received: bytes) -> list[RawAnswer]:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         length = int(headers.get("content-length", "0"))
         assert "transfer-encoding" not in headers
-        found.append(RawAnswer(int(match[1]), headers, rest[:length]))
+        found.append(RawResponse(int(match[1]), headers, rest[:length]))
         received = rest[length:]
     return found
 
@@ -74,7 +74,7 @@ def tcp_rows() -> list[list[str]]:
     return [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
 
 
-def inodes_of(pid: int) -> set[str]:
+def socket_inodes(pid: int) -> set[str]:
     found = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ def inodes_of(pid: int) -> set[str]:
 
 def workers_by_port(served: Served) -> dict[int, int]:
     """Return the worker that holds the connection from each client port."""
-    holders = {inode: pid for pid in served.workers() for inode in inodes_of(pid)}
+    holders = {inode: pid for pid in served.workers() for inode in socket_inodes(pid)}
     return {
         int(row[2].split(":")[1], 16): holders[row[9]]
         for row in tcp_rows()

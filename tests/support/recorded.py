@@ -104,15 +104,15 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
         return None
     if "json" in expect:
         got = json.loads(answer.text) if answer.text else None
-        return None if same_json(expect["json"], got, case["path"]) else bodies(got, expect["json"])
+        return None if same_json(expect["json"], got, case["path"]) else describe_bodies(got, expect["json"])
     if expect.get("text"):
-        return None if same_csv(expect["text"], answer.text) else bodies(answer.text, expect["text"])
+        return None if same_csv(expect["text"], answer.text) else describe_bodies(answer.text, expect["text"])
     if expect.get("text") == "" and answer.text:
         return f"a body where none was recorded: {answer.text[:200]}"
     return None
 
 
-def bodies(got: object, recorded: object) -> str:
+def describe_bodies(got: object, recorded: object) -> str:
     return f"body {json.dumps(got)[:400]}, not {json.dumps(recorded)[:400]}"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.conftest import CAST, DATASET, Api, Bearer, Database, Response
 from tests.support import databases, tokens
-from tests.support.applications import import_rows, lent_app, open_app
+from tests.support.applications import import_rows, open_app, reused_app
 
 EMAILS = {
     "root": "root@example.org",
@@ -24,12 +24,12 @@ EMAILS = {
 }
 PASSWORDS = {who: f"{who}'s own password" for who in EMAILS}
 
-HERE = "192.0.2.1"
-THERE = "198.51.100.7"
+ORIGIN = "192.0.2.1"
+OTHER_ORIGIN = "198.51.100.7"
 
 
 @functools.cache
-def signed_up_file() -> pathlib.Path:
+def file_with_passwords() -> pathlib.Path:
     """Return a file with the data set, in which all users except max have a password."""
     directory = pathlib.Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, directory)
@@ -42,7 +42,7 @@ def signed_up_file() -> pathlib.Path:
     source.write_text(json.dumps(rows))
     app = open_app(file)
     import_rows(app, source)
-    databases.settle(app, file)
+    databases.close_for_copy(app, file)
     return file
 
 
@@ -58,15 +58,15 @@ class Service:
         person = CAST[who or "nobody"] if token is None else Bearer(f"Bearer {token}")
         return Api(Database(lambda: self.app, None, self.app), person)
 
-    def token(self, grant: str, body: object, origin: str = HERE, **headers: str) -> Response:
+    def token(self, grant: str, body: object, origin: str = ORIGIN, **headers: str) -> Response:
         return self.api().post(
             f"/auth/v1/token?grant_type={grant}", body, headers=headers, environ={"REMOTE_ADDR": origin}
         )
 
-    def try_password(self, email: str, password: str, origin: str = HERE) -> Response:
+    def try_password(self, email: str, password: str, origin: str = ORIGIN) -> Response:
         return self.token("password", {"email": email, "password": password}, origin)
 
-    def sign_in(self, who: str, origin: str = HERE) -> dict:
+    def sign_in(self, who: str, origin: str = ORIGIN) -> dict:
         response = self.try_password(EMAILS[who], PASSWORDS[who], origin)
         assert response.status == 200, response.text
         return response.json
@@ -93,16 +93,16 @@ class Service:
 
 def open_service(directory: pathlib.Path, **config: object) -> Service:
     file = directory / "service.db"
-    databases.copy(signed_up_file(), file)
+    databases.copy(file_with_passwords(), file)
     return Service(open_app(file, **config), file)
 
 
 @contextmanager
-def lent_service(directory: pathlib.Path) -> Iterator[Service]:
+def reused_service(directory: pathlib.Path) -> Iterator[Service]:
     """Provide a service that the next test reuses."""
     file = directory / "service.db"
-    databases.copy(signed_up_file(), file)
-    with lent_app(file) as app:
+    databases.copy(file_with_passwords(), file)
+    with reused_app(file) as app:
         yield Service(app, file)
 
 

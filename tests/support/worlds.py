@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from tests.conftest import RESOURCES, Person
 
-LONG_AGO = "2025-01-01T00:00:00+00:00"
+CREATED_AT = "2025-01-01T00:00:00+00:00"
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled", "postponed", None)
 TYPES = ("annual", "fire", "lead", "structural", "emergency", "roof")
 GRANTS = {
@@ -51,7 +51,7 @@ def user_row(number: int, role: str, client_id: int | None) -> dict:
 
 
 def times() -> dict:
-    return {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    return {"created_at": CREATED_AT, "updated_at": CREATED_AT}
 
 
 def add_buildings_and_inspections(rng: random.Random, world: dict) -> None:
@@ -111,7 +111,7 @@ def add_grants(rng: random.Random, world: dict, table: str) -> None:
                         grantee: user["id"],
                         target: row["id"],
                         "assigned_by": world["users"][0]["id"],
-                        "assigned_at": LONG_AGO,
+                        "assigned_at": CREATED_AT,
                     }
                 )
 

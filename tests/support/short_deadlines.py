@@ -18,7 +18,7 @@ def fail() -> None:
     raise RuntimeError("a background thread of the tests fails")
 
 
-def make() -> Any:
+def create() -> Any:
     limits.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX
     limits.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX
     threading.Thread(target=fail, name=THREAD).start()

@@ -18,7 +18,7 @@ from tests.support.ports import free_port
 from tests.support.raw import read_to_end
 
 PROJECT = Path(__file__).resolve().parents[2]
-HONEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+SIMPLE_REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 APPLICATION = """
 import time
 
@@ -42,7 +42,7 @@ def app(environ, start_response):
     return [body]
 """
 
-PATIENT = "\n".join(line for line in APPLICATION.splitlines() if "_SECONDS_MAX" not in line)
+SHIPPED_DEADLINES_APPLICATION = "\n".join(line for line in APPLICATION.splitlines() if "_SECONDS_MAX" not in line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Server:
 
 
 def command() -> list[str]:
-    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "few_lines:app"]
+    words = ["--config", str(PROJECT / "gunicorn.conf.py"), "minimal_app:app"]
     return [sys.executable, "-m", "gunicorn", *words]
 
 
@@ -86,7 +86,7 @@ def environ_for(directory: Path, database: Path, port: int) -> dict[str, str]:
 
 @contextlib.contextmanager
 def serving(directory: Path, application: str = APPLICATION, *, unset: tuple[str, ...] = ()) -> Iterator[Server]:
-    (directory / "few_lines.py").write_text(application)
+    (directory / "minimal_app.py").write_text(application)
     database, port = directory / "walkthrough.db", free_port()
     environ = environ_for(directory, database, port)
     environ = {name: value for name, value in environ.items() if name not in unset}
@@ -110,13 +110,13 @@ def await_answer(server: Server) -> None:
     while time.monotonic() < give_up:
         assert server.process.poll() is None, (server.database.parent / "log").read_text()
         with contextlib.suppress(OSError):
-            if server.exchange(HONEST):
+            if server.exchange(SIMPLE_REQUEST):
                 return
         time.sleep(0.05)
     raise AssertionError("the server did not start")
 
 
-def take_when_free(database: Path) -> ServingLock:
+def take_lock_when_free(database: Path) -> ServingLock:
     """Take the lock once the workers of a killed arbiter have ended."""
     give_up = time.monotonic() + 15
     while time.monotonic() < give_up:
@@ -126,5 +126,5 @@ def take_when_free(database: Path) -> ServingLock:
     raise AssertionError("the workers outlived their arbiter")
 
 
-def served(server: Server) -> bool:
-    return server.exchange(HONEST).endswith(b"served")
+def is_answering(server: Server) -> bool:
+    return server.exchange(SIMPLE_REQUEST).endswith(b"served")
