@@ -42,9 +42,8 @@ def server(serve: Callable[..., Server]) -> Server:
 @pytest.fixture(scope="module")
 def consumers(server: Server) -> Iterator:
     """The module's supabase-py clients: `consumers.signed_in("moe")`."""
-    from tests.clients.consumers import (
-        Consumers,  # imported here, so that only users of this fixture skip if supabase-py is missing
-    )
+    # Imported here, so that only users of this fixture skip if supabase-py is missing.
+    from tests.clients.consumers import Consumers
 
     made = Consumers(server)
     yield made

@@ -143,7 +143,7 @@ def test_get_user_refuses_an_expired_token(consumers: Consumers) -> None:
     assert auth_error_of(lambda: anonymous.auth.get_user(expired)) == (403, "bad_jwt")
 
 
-def test_get_user_without_a_session_returns_none(consumers: Consumers) -> None:
+def test_get_user_refuses_a_token_of_an_unknown_user(consumers: Consumers) -> None:
     token = tokens.token_for(UNKNOWN_USER_ID, "client_manager", 2)
     anonymous = consumers.connect()
 

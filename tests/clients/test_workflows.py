@@ -114,8 +114,8 @@ def test_super_admin_grants_in_bulk(consumers: Consumers, new_buildings: list[in
     update = bob.table("buildings").update({"name": "Taken"}).eq("id", new_buildings[0]).execute()
     assert update.data == [], "a grant permits reading only"
     grants = root.table("client_admin_building_access").select("building_id", count="exact")
-    granted_manager = grants.eq("admin_id", BOB).eq("assigned_by", ROOT).in_("building_id", new_buildings)
-    assert granted_manager.execute().count == 3
+    granted = grants.eq("admin_id", BOB).eq("assigned_by", ROOT).in_("building_id", new_buildings)
+    assert granted.execute().count == 3
 
 
 def test_bulk_grant_with_one_missing_building_grants_nothing(consumers: Consumers, new_buildings: list[int]) -> None:
