@@ -330,7 +330,7 @@ CREATE VIEW this_second AS
 
 -- A change of a user's role or client deletes the user's grants, sessions and kiosk displays and ends all tokens. The grants
 -- are deleted before the change, so that their audit entries belong to the old client. A deleted user's grants, too.
-CREATE TRIGGER users_move BEFORE UPDATE OF role, client_id ON users
+CREATE TRIGGER users_before_move BEFORE UPDATE OF role, client_id ON users
 WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
     DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
@@ -338,7 +338,7 @@ BEGIN
     DELETE FROM client_manager_building_access WHERE manager_id = OLD.id;
     DELETE FROM client_manager_inspection_access WHERE manager_id = OLD.id;
 END;
-CREATE TRIGGER users_go BEFORE DELETE ON users
+CREATE TRIGGER users_before_delete BEFORE DELETE ON users
 BEGIN
     DELETE FROM client_admin_building_access WHERE admin_id = OLD.id;
     DELETE FROM client_admin_inspection_access WHERE admin_id = OLD.id;
@@ -347,15 +347,15 @@ BEGIN
 END;
 -- A row with the id of a deleted one would take over its rights. So a user's id never changes, a new user with the id of a
 -- deleted one starts with all earlier tokens ended, and no client gets an id that has audit entries.
-CREATE TRIGGER users_stay BEFORE UPDATE OF id ON users WHEN OLD.id IS NOT NEW.id
+CREATE TRIGGER users_refuse_id_change BEFORE UPDATE OF id ON users WHEN OLD.id IS NOT NEW.id
 BEGIN SELECT RAISE(ABORT, 'check:users_id_stays_check'); END;
-CREATE TRIGGER clients_return BEFORE INSERT ON clients
+CREATE TRIGGER clients_id_once_insert BEFORE INSERT ON clients
 WHEN EXISTS (SELECT 1 FROM audit_log WHERE client_id = NEW.id) AND NOT EXISTS (SELECT 1 FROM clients WHERE id = NEW.id)
 BEGIN SELECT RAISE(ABORT, 'check:clients_id_once_check'); END;
-CREATE TRIGGER clients_become BEFORE UPDATE OF id ON clients
+CREATE TRIGGER clients_id_once_update BEFORE UPDATE OF id ON clients
 WHEN EXISTS (SELECT 1 FROM audit_log WHERE client_id = NEW.id) AND NOT EXISTS (SELECT 1 FROM clients WHERE id = NEW.id)
 BEGIN SELECT RAISE(ABORT, 'check:clients_id_once_check'); END;
-CREATE TRIGGER users_return AFTER INSERT ON users
+CREATE TRIGGER users_after_insert AFTER INSERT ON users
 WHEN EXISTS (SELECT 1 FROM audit_log WHERE relation = 'users' AND row_key = NEW.id AND action = 'delete')
 BEGIN
     INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)

@@ -323,7 +323,7 @@ PUBLIC = "public: "
 
 
 def public(reason: str) -> Callable[[View], View]:
-    """Require nothing, for the given reason."""
+    """Decorate a view that requires nothing; record the reason."""
 
     def decorate(view: View) -> View:
         @wraps(view)

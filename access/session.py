@@ -15,7 +15,7 @@ from access.caller import GRANT_PROFILES, Caller, GrantKind, Role
 from access.policy import GRANT_TABLES
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
-from engine.storage.replication_positions import ReplicationPositions, last_line_of, last_rights
+from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
 from engine.storage.transaction import Transaction
 from models.building import Building
 from models.credential import CREDENTIALS, SESSIONS
@@ -61,7 +61,7 @@ def lookup_statement(database: str, role: Role, with_positions: bool) -> Stateme
             session,
             holds_grant(role, GrantKind.BUILDING, user),
             holds_grant(role, GrantKind.INSPECTION, user),
-            *((last_line_of(user_id), last_rights()) if with_positions else ()),
+            *((last_entry_of(user_id), last_rights()) if with_positions else ()),
         )
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
         .where(user.c.id == user_id)

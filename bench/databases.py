@@ -2,7 +2,7 @@
 
 A loaded database is compacted by its own means (`flask compact`, VACUUM). It carries a digest of the code that its
 rows depend on; a different digest loads it anew. Measurements use copies: writes leave dead rows, larger indexes and
-audit lines behind, which would slow down later rounds.
+audit entries behind, which would slow down later rounds.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def fill_file(file: Path, dataset: Dataset) -> None:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA cache_size = -262144")
         connection.execute("BEGIN IMMEDIATE")
-        # As an import does: without a context the triggers write no audit lines.
+        # As an import does: without a context the triggers write no audit entries.
         (context,) = connection.execute("SELECT at FROM audit_context").fetchall()
         connection.execute("DELETE FROM audit_context")
         owners: dict[int, int] = {}

@@ -11,7 +11,7 @@ from flask import Flask
 
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
-from engine.storage.database import CACHED_STATEMENTS_MAX, LOCK_SECONDS_MAX, Database
+from engine.storage.database import CACHED_STATEMENTS_MAX, WRITE_WAIT_SECONDS_MAX, Database
 from engine.storage.pool import CONNECTIONS_MAX
 from models.errors import Fault
 from models.fields import db
@@ -108,7 +108,7 @@ def engine_options(*, writable: bool) -> dict[str, Any]:
         "hide_parameters": True,
         "pool_size": 1 if writable else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
         "max_overflow": 0,
-        "pool_timeout": LOCK_SECONDS_MAX,
+        "pool_timeout": WRITE_WAIT_SECONDS_MAX,
         "pool_reset_on_return": None,
         # Reuse the last used connection, whose cache is warm. This keeps the number of connections low.
         "pool_use_lifo": True,

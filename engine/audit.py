@@ -1,6 +1,6 @@
 """The audit log: every change of a resource's row, in the transaction of the change, and sign-ins and refusals.
 
-Triggers write the events of changes, cascades included. The transaction sets the actor first
+Triggers write the entries of changes, cascades included. The transaction sets the actor first
 (`Transaction.set_actor`).
 """
 
@@ -26,9 +26,9 @@ CLIENT_OF_GRANTEE = (
     " LEFT JOIN users AS actor ON actor.id = audit_context.actor_id"
     " WHERE grantee.id = {grantee} AND coalesce(actor.client_id, grantee.client_id) = grantee.client_id)"
 )
-"""The client that may read a grant's event: the grantee's, unless the actor belongs to another client.
+"""The client that may read a grant's entry: the grantee's, unless the actor belongs to another client.
 
-A grant may be on a building of another client, whose users may delete the building. The event would reveal them to the
+A grant may be on a building of another client, whose users may delete the building. The entry would reveal them to the
 grantee's client, so only super admins read it."""
 
 CLIENT_OF: dict[str, str] = {
@@ -43,7 +43,7 @@ CLIENT_OF: dict[str, str] = {
     "client_admin_inspection_access": CLIENT_OF_GRANTEE.format(grantee="{row}.admin_id"),
     "client_manager_inspection_access": CLIENT_OF_GRANTEE.format(grantee="{row}.manager_id"),
 }
-"""The client of a row. Its client admins read the events of the row."""
+"""The client of a row. Its client admins read the entries of the row."""
 
 OWNER_COLUMNS: dict[str, str] = {
     "users": "client_id",
@@ -70,14 +70,14 @@ def triggers() -> Iterator[str]:
         sql_table: Any = RESOURCES[table].__table__
         columns = tuple(each.name for each in sql_table.c if not each.info["column"].hidden)
         key = tuple(each.name for each in sql_table.primary_key)
-        yield trigger(table, "insert", "AFTER INSERT", "", row_event(table, columns, key, None, "NEW"))
+        yield trigger(table, "insert", "AFTER INSERT", "", row_entry(table, columns, key, None, "NEW"))
         # BEFORE, since a cascade may delete the grantee of a grant.
-        yield trigger(table, "delete", "BEFORE DELETE", "", row_event(table, columns, key, "OLD", None))
+        yield trigger(table, "delete", "BEFORE DELETE", "", row_entry(table, columns, key, "OLD", None))
         owner = OWNER_COLUMNS.get(table)
         same = f"OLD.{owner} IS NEW.{owner}" if owner else ""
-        yield trigger(table, "update", "AFTER UPDATE", same, update_event(table, columns, key))
+        yield trigger(table, "update", "AFTER UPDATE", same, update_entry(table, columns, key))
         if owner:
-            both = row_event(table, columns, key, "OLD", None) + "\n" + row_event(table, columns, key, None, "NEW")
+            both = row_entry(table, columns, key, "OLD", None) + "\n" + row_entry(table, columns, key, None, "NEW")
             yield trigger(table, "move", "AFTER UPDATE", f"OLD.{owner} IS NOT NEW.{owner}", both)
 
 
@@ -86,7 +86,7 @@ def trigger(table: str, name: str, when: str, condition: str, body: str) -> str:
     return f"CREATE TRIGGER {table}_audit_{name} {when} ON {table}{guard}\nBEGIN\n{body}\nEND;"
 
 
-def row_event(table: str, columns: tuple[str, ...], key: tuple[str, ...], old: str | None, new: str | None) -> str:
+def row_entry(table: str, columns: tuple[str, ...], key: tuple[str, ...], old: str | None, new: str | None) -> str:
     """Return the statement that logs a whole row, inserted or deleted."""
     row = old or new or ""
     pairs = ", ".join(f"'{name}', {row}.{name}" for name in columns)
@@ -100,7 +100,7 @@ def row_event(table: str, columns: tuple[str, ...], key: tuple[str, ...], old: s
     )
 
 
-def update_event(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
+def update_entry(table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
     """Return the statement that logs the changed columns of a row, if there are any."""
     insert = INSERT.format(
         action="update",
@@ -125,7 +125,7 @@ def key_text(row: str, key: tuple[str, ...]) -> str:
 
 @cache
 def insert_statement(database: str) -> Statement:
-    """Return the statement that inserts an event, with its values by position."""
+    """Return the statement that inserts an entry, with its values by position."""
     names = ("at", "actor_id", "action", "relation", "row_key", "client_id", "after")
     table: Any = AuditLog.__table__
     values = {name: parameter(name, table.c[name].type) for name in names}
@@ -161,16 +161,16 @@ def record_refusal(
     minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
     if earlier is None or str(earlier) < minute_ago:
         details = {"message": message}
-        record_event(transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details)
+        record_entry(transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details)
 
 
-def last_event_id(transaction: Transaction) -> int:
-    """Return the id of the last event. It increases with every change of a resource's row."""
-    event_id: int | None = transaction.value("SELECT max(id) FROM audit_log")
-    return event_id or 0
+def last_entry_id(transaction: Transaction) -> int:
+    """Return the id of the last entry. It increases with every change of a resource's row."""
+    entry_id: int | None = transaction.value("SELECT max(id) FROM audit_log")
+    return entry_id or 0
 
 
-def record_event(
+def record_entry(
     transaction: Transaction,
     action: str,
     relation: str,
@@ -180,7 +180,7 @@ def record_event(
     row_key: str | None = None,
     details: dict[str, Any] | None = None,
 ) -> None:
-    """Record an event that is not a change of a row: a sign-in, a sign-out, a refusal. `details` hold no secrets."""
+    """Record an entry that is not a change of a row: a sign-in, a sign-out, a refusal. `details` hold no secrets."""
     after = json.dumps(details) if details is not None else None
     statement = insert_statement(transaction.dialect.name)
     values = (transaction.now, actor_id, action, relation, row_key, client_id, after)

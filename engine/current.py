@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from flask import Flask, current_app
 
-from engine.storage.database import LOCK_SECONDS_MAX, Database
+from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
 from engine.storage.transaction import CURRENT, Transaction
 
 Result = TypeVar("Result")
@@ -28,16 +28,17 @@ def reading() -> AbstractContextManager[Transaction]:
 
 
 def writing(
-    wait_seconds_max: float = LOCK_SECONDS_MAX, *, is_brief: bool = False
+    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX, *, is_brief: bool = False
 ) -> AbstractContextManager[Transaction]:
     """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
     return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
 
 
 def on_any_server(transaction: Transaction, read: Callable[[], Result]) -> Result:
-    """Return the result of `read`, computed on a replica if one is as current as `transaction`.
+    """Return the result of `read`, computed on a hot standby if one qualifies.
 
-    Call it inside `reading()`. `read` may be called twice: a replica can fail.
+    A hot standby qualifies if its snapshot has the same rights and the caller's writes (see replication_positions).
+    Call it inside `reading()`. `read` may be called twice: a hot standby can fail.
     """
     if not transaction.reports_positions:
         return read()

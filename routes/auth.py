@@ -6,7 +6,7 @@ from flask import Blueprint, Response, current_app, g, request
 
 from access import request_state
 from access.accounts import own_account, people, throttle
-from access.accounts import sign_in as signin
+from access.accounts import sign_in as accounts_sign_in
 from access.accounts.deadline import Deadline, deadline
 from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
@@ -61,7 +61,7 @@ def sign_out(caller: Caller) -> Response:
     read_auth_body()
     scope = sessions.read_scope(request.args.get("scope"))
     with request_deadline().writing() as transaction:
-        signin.sign_out(transaction, load_caller(transaction), scope)
+        accounts_sign_in.sign_out(transaction, load_caller(transaction), scope)
     return Response(status=204)
 
 
@@ -94,7 +94,7 @@ def add_version_header(response: Response) -> Response:
 
 def sign_in() -> IssuedSession:
     grant = sessions.read_password_grant(read_auth_body())
-    return signin.sign_in_with_password(
+    return accounts_sign_in.sign_in_with_password(
         authenticator().refresh_tokens, grant.email, grant.password, client_address(), request_deadline()
     )
 
@@ -102,7 +102,7 @@ def sign_in() -> IssuedSession:
 def refresh() -> IssuedSession:
     text = sessions.read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
-        refreshed = signin.refresh_session(transaction, authenticator().refresh_tokens, text)
+        refreshed = accounts_sign_in.refresh_session(transaction, authenticator().refresh_tokens, text)
     # Raised after the commit: a refusal may end the session.
     if isinstance(refreshed, Fault):
         raise refreshed

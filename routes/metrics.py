@@ -38,8 +38,8 @@ import config
 from access import request_state
 from access.decorators import InvalidApiKey, authenticator, set_requirement
 from engine.current import database
-from engine.query.read import plan
-from engine.query.write import plan as mutate
+from engine.query.read import plan as read_plan
+from engine.query.write import plan as write_plan
 from engine.reporting import chart_statements, counts
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
@@ -236,7 +236,7 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
     }
 
 
-CACHES: Final = caches_of(plan, mutate, counts, chart_statements)
+CACHES: Final = caches_of(read_plan, write_plan, counts, chart_statements)
 
 
 class CollectedFamilies(Collector):

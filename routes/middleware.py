@@ -92,7 +92,7 @@ def finish_response(response: Response) -> Response:
 
 
 def add_cors(response: Response) -> None:
-    """Add CORS headers for an allowed origin. Authenticator are never allowed: the console's cookies are SameSite."""
+    """Add CORS headers for an allowed origin. Credentials are never allowed: the console's cookies are SameSite."""
     origin = request_state.request().environ.get("HTTP_ORIGIN")
     if origin is None or not is_allowed(origin, current_app.config["CORS_ORIGINS"]):
         return

@@ -1,4 +1,4 @@
-"""The request log: caller, route and status. It never holds query values, headers, tokens or bodies.
+"""The request log: caller, path and status. It never holds query values, headers, tokens or bodies.
 
 serving/logging.py formats the lines.
 """

@@ -1,4 +1,4 @@
-"""The cast, their small world, and a database for every test.
+"""The data set of the tests, and a database for each test.
 
         client 1, Acme Housing                            client 2, Borough Estates
         ada  client_admin                                 bob  client_admin
@@ -21,8 +21,8 @@
     grants   root -> ada  buildings 1 and 5             ada -> moe  building 1 and inspection 3
              root -> bob  inspection 3                  bob -> max  building 4
 
-So: moe sees inspection 3 without its building 2; mia sees nothing; ada reads, and never writes, building 5
-of the other client and its inspection 8; bob reads inspection 3 of the other client. 999 exists nowhere.
+So moe sees inspection 3 without its building 2, and mia sees nothing. ada reads building 5 of the other client and
+its inspection 8, without write access. bob reads inspection 3 of the other client. No row has the id 999.
 """
 
 import gc
@@ -40,7 +40,7 @@ from hypothesis import settings
 
 from engine.maintenance import migrations
 from tests.support import databases, tokens
-from tests.support.applications import import_rows, import_world, is_only_read, lent_app, open_app, standing_worlds
+from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -59,7 +59,7 @@ RESOURCES = (
 
 READS = ("GET", "HEAD", "OPTIONS")
 
-CALLS_THAT_READ = (
+READ_ONLY_FUNCTIONS = (
     "get_inspections_dashboard_summary_fast",
     "get_building_stats_chart_fast",
     "get_building_stats",
@@ -70,13 +70,13 @@ CALLS_THAT_READ = (
 )
 
 
-# How long an example takes is the machine's business, and says nothing of what it shows.
+# The duration of an example depends on the machine.
 settings.register_profile("walkthrough", deadline=None)
 settings.load_profile("walkthrough")
 
 
 def pytest_configure() -> None:
-    """Look through the thousands of tests that are there to stay for garbage now and then, not all the time."""
+    """Collect garbage less often, since thousands of collected tests stay in memory."""
     gc.set_threshold(10_000, 20, 100)
 
 
@@ -143,7 +143,7 @@ def pytest_sessionfinish() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who can send requests: what stands in their Authorization header."""
+    """A user of the data set, who sends requests with a sessionless token."""
 
     id: str
     role: str
@@ -155,7 +155,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Somebody known by their whole Authorization header, or by having none."""
+    """A sender with a given Authorization header, or without one."""
 
     header: str | None
 
@@ -179,12 +179,12 @@ CAST: dict[str, Person | Bearer] = {
 }
 
 ROOT, ADA, BOB, MOE, MIA, MAX = (CAST[name].id for name in ("root", "ada", "bob", "moe", "mia", "max"))
-NO_ONE = uuid("99")  # a well-formed id that belongs to no user
+UNKNOWN_USER_ID = uuid("99")  # a well-formed id that belongs to no user
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer as a consumer sees it."""
+    """A response as a client sees it."""
 
     status: int
     headers: object
@@ -205,14 +205,14 @@ class Response:
 
     @property
     def refusal(self) -> tuple[int, str | None, str | None]:
-        """Status, code and message of an error, to be compared in one go."""
+        """Status, code and message of an error."""
         return (self.status, self.code, self.message)
 
     @property
     def whole(self) -> tuple:
-        """Everything a consumer can see of the answer: two that are *the same* are equal here.
+        """All that a client sees of the response: the values of two equal responses are equal.
 
-        But for the date, and for the location of the content, which only repeats the request.
+        The date is excluded, and the location of the content, which repeats the request.
         """
         headers = sorted(
             (name.lower(), value)
@@ -223,20 +223,20 @@ class Response:
 
     @property
     def total(self) -> str:
-        """What follows the slash of Content-Range."""
+        """The part of Content-Range after the slash."""
         return self.headers["Content-Range"].split("/")[1]
 
 
 @dataclass(slots=True)
 class Database:
-    """One file with its app. `pristine` is the shared copy that only ever answers reads."""
+    """A database with its application. `pristine` is the shared application, which only answers reads."""
 
     open_own: Callable[[], object]
     pristine: object | None = None
     own: object | None = field(default=None)
 
     def app_for(self, method: str, path: str) -> object:
-        """Return the shared app until the test's first write, and the test's own from then on."""
+        """Return the shared application until the test's first write, and the test's own afterwards."""
         if self.own is None and (self.pristine is None or not reads_only(method, path)):
             self.own = self.open_own()
         return self.own or self.pristine
@@ -244,12 +244,12 @@ class Database:
 
 def reads_only(method: str, path: str) -> bool:
     called = path.partition("?")[0].rpartition("/rpc/")[2]
-    return method in READS or (method == "POST" and called in CALLS_THAT_READ)
+    return method in READS or (method == "POST" and called in READ_ONLY_FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One person's way to one database."""
+    """Requests of one sender to one database."""
 
     database: Database
     person: Person | Bearer
@@ -273,7 +273,7 @@ class Api:
         return self.send("DELETE", path, body, **options)
 
     def rpc(self, name: str, arguments: dict | None = None, method: str = "POST", **options: object) -> Response:
-        """Call a function; with `method="GET"` the arguments travel in the query string."""
+        """Call a function; with `method="GET"` the arguments are sent in the query string."""
         if method != "GET":
             return self.send(method, f"/rpc/{name}", arguments or {}, **options)
         query = "&".join(f"{key}={quote(str(value))}" for key, value in (arguments or {}).items())
@@ -291,9 +291,9 @@ class Api:
         headers: dict[str, str | None] | None = None,
         environ: dict[str, str] | None = None,
     ) -> Response:
-        """Send one request. Text and bytes travel as they are, anything else as JSON.
+        """Send one request. Text and bytes are sent unchanged, other values as JSON.
 
-        A header of None is left out. `environ` replaces WSGI variables, for what no client would send.
+        A header of None is left out. `environ` replaces WSGI variables, for values that a client cannot send.
         """
         sent: dict[str, str | None] = {"apikey": tokens.ANON_KEY, "Accept": accept or "*/*"}
         if authorization := self.person.authorization():
@@ -310,15 +310,15 @@ class Api:
 
 
 @pytest.fixture(autouse=databases.SERVER is not None)
-def given_back(tmp_path: pathlib.Path) -> Iterator[None]:
-    """A test's databases on a server serve the next test."""
+def released_databases(tmp_path: pathlib.Path) -> Iterator[None]:
+    """Release the test's databases on the server for the next test."""
     yield
-    databases.give_back_under(tmp_path)
+    databases.release_databases_below(tmp_path)
 
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[migrations.Migration], None]:
-    """`register(migration)` appends a migration for the length of a test."""
+    """`register(migration)` appends a migration until the end of the test."""
 
     def append(migration: migrations.Migration) -> None:
         monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, migration))
@@ -328,17 +328,17 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[migrations.Migration]
 
 @pytest.fixture(scope="session")
 def base_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The data set, imported once and folded into one file that can be copied."""
+    """The data set, imported once into a file that tests copy."""
     file = tmp_path_factory.mktemp("base") / "base.db"
     app = open_app(file)
     import_rows(app, DATASET)
-    databases.settle(app, file)
+    databases.close_for_copy(app, file)
     return file
 
 
 @pytest.fixture(scope="session")
 def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> object:
-    """An app over a copy that no test ever writes to."""
+    """An application over a copy that no test writes to."""
     file = tmp_path_factory.mktemp("pristine") / "walkthrough.db"
     databases.copy(base_file, file)
     return open_app(file)
@@ -346,13 +346,13 @@ def pristine(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def database(base_file: pathlib.Path, pristine: object, tmp_path: pathlib.Path) -> Iterator[Database]:
-    """The data set: shared for reading, a copy of one's own from the first write on."""
+    """The data set: shared for reading, an own copy from the first write on."""
     with ExitStack() as lent:
 
         def open_own() -> object:
             file = tmp_path / "walkthrough.db"
             databases.copy(base_file, file)
-            return lent.enter_context(lent_app(file))
+            return lent.enter_context(reused_app(file))
 
         yield Database(open_own, pristine)
 
@@ -366,22 +366,22 @@ def api_over(database: Database) -> Callable[[str | Person | Bearer], Api]:
 
 @pytest.fixture
 def api(database: Database) -> Callable[[str | Person | Bearer], Api]:
-    """`api("moe")` sends requests as moe; `api(Person(…))` as anybody."""
+    """`api("moe")` sends requests as moe, `api(Person(…))` as any user."""
     return api_over(database)
 
 
 @pytest.fixture
 def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
-    """`world(rows)` makes a database of any tables and rows and returns its `api`.
+    """`world(rows)` creates a database of any tables and rows and returns its `api`.
 
-    A table left out is empty; `config` goes to the service.
+    A missing table is empty; `config` has settings of the service.
     """
     numbers = count(1)
     with ExitStack() as lent:
 
         def make(rows: dict[str, list[dict]], **config: object) -> Callable:
             file = tmp_path / f"world{next(numbers)}.db"
-            app = open_app(file, **config) if config else lent.enter_context(lent_app(file))
+            app = open_app(file, **config) if config else lent.enter_context(reused_app(file))
             import_world(app, file, rows)
             return api_over(Database(lambda: app, None, app))
 
@@ -389,26 +389,26 @@ def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
-    """As `world`, for tests that only read: one of the same rows is made once for all tests of a module."""
-    with standing_worlds(tmp_path_factory.mktemp("standing")) as app_over:
-        yield lambda rows: api_over(Database(is_only_read, app_over(rows)))
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable]]:
+    """As `world`, for tests that only read: the tests of a module share a database of the same rows."""
+    with shared_worlds(tmp_path_factory.mktemp("shared")) as app_over:
+        yield lambda rows: api_over(Database(refuse_write, app_over(rows)))
 
 
 @pytest.fixture(scope="module")
-def steady(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable:
-    """An `api` over one database for all tests of a module that may change nothing.
+def unchanging_api(base_file: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Callable:
+    """An `api` over one database for all tests of a module that must not change it.
 
-    Its users compare `dump` before and after, so the first one to change something is the one named.
+    Tests compare `dump` before and after, so the first test that changes a row fails.
     """
-    file = tmp_path_factory.mktemp("steady") / "walkthrough.db"
+    file = tmp_path_factory.mktemp("unchanging") / "walkthrough.db"
     databases.copy(base_file, file)
     app = open_app(file)
     return api_over(Database(lambda: app, None, app))
 
 
 def dump(api: Callable) -> dict[str, list[str]]:
-    """Every row of every resource, as it is stored, hidden columns and all."""
+    """Return all rows of all resources as stored, with hidden columns."""
     stored = api("root").database.app_for("GET", "/").extensions["walkthrough"]
     with stored.reading() as transaction:
         return {
@@ -417,7 +417,7 @@ def dump(api: Callable) -> dict[str, list[str]]:
 
 
 def ids(response: Response) -> set:
-    """The ids of a list of rows; a list that repeats one is no set of rows."""
+    """Return the ids of a list of rows; assert that none repeats."""
     assert response.status in (200, 206), response.text
     found = [row["id"] for row in response.json]
     assert len(found) == len(set(found)), f"a row twice: {found}"
@@ -425,16 +425,16 @@ def ids(response: Response) -> set:
 
 
 def privilege(table: str) -> tuple[int, str, str]:
-    """The refusal of a verb that the role does not have on the table."""
+    """Return the error of a write without the privilege on the table."""
     return (403, "42501", f"permission denied for table {table}")
 
 
 def rule(table: str) -> tuple[int, str, str]:
-    """The refusal of a row that would end up out of the writer's reach."""
+    """Return the error of a row that would be out of the writer's scope."""
     return (403, "42501", f'new row violates row-level security policy for table "{table}"')
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes for each core: some tests wait, for servers and browsers, and the cores need not."""
+    """Return two processes for each core, since some tests wait for servers and browsers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return 2 * (cores or 1)

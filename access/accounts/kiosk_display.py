@@ -42,7 +42,7 @@ DAY_SECONDS = 24 * 3_600
 NAME_BYTES_MAX = 256
 LAST_SEEN_SECONDS = 3_600  # fewer writes: a display sends a request every 30 s
 LAST_SEEN_WAIT_SECONDS_MAX = 0.2
-CREATED, REVOKED = "make_board", "revoke_board"  # actions of the audit log
+CREATED, REVOKED = "create_kiosk_display", "revoke_kiosk_display"  # actions of the audit log
 LISTED_MAX = 1_000  # per list
 
 
@@ -103,7 +103,7 @@ def authenticate_display(transaction: Transaction, token: str) -> DisplayRequest
 
 def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -> bool:
     """Return whether the creator of a display could still create it. A deleted or disabled creator could not."""
-    event_id, actor_id = CREATOR.one(transaction, row_key=device_id) or (None, None)
+    entry_id, actor_id = CREATOR.one(transaction, row_key=device_id) or (None, None)
     creator_id = str(actor_id or user.id)
     # Displays of the service key, and those older than the audit log, have no creator.
     if creator_id == user.id:
@@ -112,7 +112,7 @@ def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -
     caller = session.caller_of_user(transaction, creator_id)
     if creator is None or caller is None or creator.is_disabled(transaction.unix):
         return False
-    if CREATOR_DELETED.one(transaction, row_key=creator_id, event_id=event_id) is not None:
+    if CREATOR_DELETED.one(transaction, row_key=creator_id, entry_id=entry_id) is not None:
         return False  # another user now has the creator's id
     try:
         administration.find_user(transaction, caller, str(user.id), Action.UPDATE)
@@ -124,7 +124,7 @@ def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -
 def record_display_event(transaction: Transaction, action: str, caller: Caller, display: KioskDisplay) -> None:
     """Record the creation or revocation of a display in the audit log."""
     user = people.by_id(transaction, display.user_id)
-    audit.record_event(
+    audit.record_entry(
         transaction,
         action,
         DEVICES.name,
@@ -250,27 +250,27 @@ INSERT = PreparedStatement(
 UPDATE_LAST_SEEN = PreparedStatement(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
-EVENTS = AuditLog.__table__
+ENTRIES = AuditLog.__table__
 
 
-def events_of(relation: str, action: str) -> sa.ColumnElement[bool]:
-    """Return the condition for the audit log's events of one row and action."""
+def entries_of(relation: str, action: str) -> sa.ColumnElement[bool]:
+    """Return the condition for the audit log's entries of one row and action."""
     return sa.and_(
-        EVENTS.c.relation == sa.literal_column(f"'{relation}'"),
+        ENTRIES.c.relation == sa.literal_column(f"'{relation}'"),
         # The expression of the index on PostgreSQL.
-        sa.func.substr(EVENTS.c.row_key, 1, 200) == parameter("row_key", sa.Text),
-        EVENTS.c.row_key == parameter("row_key", sa.Text),
-        EVENTS.c.action == sa.literal_column(f"'{action}'"),
+        sa.func.substr(ENTRIES.c.row_key, 1, 200) == parameter("row_key", sa.Text),
+        ENTRIES.c.row_key == parameter("row_key", sa.Text),
+        ENTRIES.c.action == sa.literal_column(f"'{action}'"),
     )
 
 
-CREATOR = PreparedStatement(sa.select(EVENTS.c.id, EVENTS.c.actor_id).where(events_of(DEVICES.name, CREATED)))
+CREATOR = PreparedStatement(sa.select(ENTRIES.c.id, ENTRIES.c.actor_id).where(entries_of(DEVICES.name, CREATED)))
 CREATOR_DELETED = PreparedStatement(
-    sa.select(EVENTS.c.id)
-    .where(events_of(User.__tablename__, "delete"), EVENTS.c.id > parameter("event_id", sa.BigInteger))
+    sa.select(ENTRIES.c.id)
+    .where(entries_of(User.__tablename__, "delete"), ENTRIES.c.id > parameter("entry_id", sa.BigInteger))
     .limit(1)
 )
-"""Selects a row if the user was deleted after an event."""
+"""Selects a row if the user was deleted after an entry."""
 DELETE = PreparedStatement(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
 IS_IN_FORCE = DEVICES.c.created_at >= sa.func.coalesce(
     sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0

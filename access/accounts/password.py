@@ -60,7 +60,7 @@ HASHING_SLOTS = threading.BoundedSemaphore(HASHES_MAX)
 
 
 class PasswordHashing:
-    """The right to hash. Each method takes tens of milliseconds."""
+    """The hashing operations, for the holder of a slot. Verifying and hashing take tens of milliseconds each."""
 
     def verify(self, password_hash: str | None, password: str) -> bool:
         """Return whether a password matches a hash. Without a hash, verify DUMMY_HASH to take the same time."""

@@ -197,7 +197,7 @@ def replace_password(
 def record_credential_event(transaction: Transaction, action: str, user_id: str) -> None:
     """Record a change of a user's credentials in the audit log, without their values."""
     person = by_id(transaction, user_id)
-    audit.record_event(
+    audit.record_entry(
         transaction,
         action,
         "users",

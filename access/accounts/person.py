@@ -1,7 +1,7 @@
 """User accounts as plain values, and the changes that a request may make.
 
-The metadata never store role, client and name, which are columns of the user's row. routes/gotrue removes them from
-the metadata of a request, and adds them to those of a response.
+Role, client and name are columns of the user's row. The API never stores them in the metadata: routes/gotrue removes
+them from the metadata of a request, and adds them to those of a response. An import stores metadata unchanged.
 """
 
 from __future__ import annotations

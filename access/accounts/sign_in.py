@@ -135,7 +135,7 @@ def record_attempt(email: str, origin: str, deadline: Deadline) -> tuple[int, Us
         person = people.by_email(transaction, email)
         # Recorded without a user too, so that the duration does not reveal whether there is one.
         known = (person.id, person.client_id) if person is not None else (None, None)
-        audit.record_event(transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0])
+        audit.record_entry(transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0])
         return throttle.record_sign_in_attempt(transaction, attempt_on(person, email, origin)), person
 
 
@@ -148,7 +148,7 @@ def create_session(transaction: Transaction, tokens: RefreshTokens, user_id: str
     people.set_credential(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
     person = people.by_id(transaction, user_id)
     assert person is not None
-    audit.record_event(transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id)
+    audit.record_entry(transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id)
     return IssuedSession(person, session_id, tokens.issue(session_id, 0, salt), now)
 
 
@@ -239,7 +239,7 @@ def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
             raise session_not_found()
     elif caller.session_id is None or not DELETE_SESSION.run(transaction, id=caller.session_id):
         raise session_not_found()
-    audit.record_event(
+    audit.record_entry(
         transaction, "sign_out", "users",
         actor_id=caller.id, client_id=caller.client_id, row_key=caller.id, details={"scope": scope.value},
     )  # fmt: skip

@@ -20,7 +20,7 @@ from engine.storage.transaction import PAST_TIMESTAMPS, stored_timestamp
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
-LOCK_SECONDS_MAX = 60.0
+BACKUP_WAIT_SECONDS_MAX = 60.0
 KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
@@ -60,7 +60,7 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise MaintenanceError(f"{backup} is not a regular file")
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with writer_lock.held(LOCK_SECONDS_MAX), atomic_files.drafted(database, like=database) as draft:
+        with writer_lock.held(BACKUP_WAIT_SECONDS_MAX), atomic_files.drafted(database, like=database) as draft:
             copies.fill(backup, draft, partial(prepare_restore, clock, backup))
             with ready_to_replace(database):
                 draft.replace(database)
@@ -86,7 +86,7 @@ def compact(database: Path) -> None:
     """
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with writer_lock.held(LOCK_SECONDS_MAX):
+        with writer_lock.held(BACKUP_WAIT_SECONDS_MAX):
             copies.compact(database, require_own_file)
     except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
         if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):

@@ -40,5 +40,5 @@ def reset_clock(database: Database) -> str:
         for sql in RESET_STATEMENTS:
             transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
         details = {"from": previous, "to": transaction.now}
-        audit.record_event(transaction, "set_back", BULK_RELATION, actor_id=None, client_id=None, details=details)
+        audit.record_entry(transaction, "reset_clock", BULK_RELATION, actor_id=None, client_id=None, details=details)
         return transaction.now

@@ -101,7 +101,7 @@ def import_archive(database: Database, archive: object, import_user: UserImporte
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
-        audit.record_event(transaction, "import", BULK_RELATION, actor_id=None, client_id=None, details=dict(counts))
+        audit.record_entry(transaction, "import", BULK_RELATION, actor_id=None, client_id=None, details=dict(counts))
     return counts
 
 

@@ -57,7 +57,7 @@ def read_snapshot(path: Path) -> Iterator[Transaction]:
     """Yield a read transaction on an immutable file. Raise MaintenanceError if the file cannot be read."""
     try:
         with open_immutable(path) as driver_connection:
-            driver_connection.walkthrough = connection = sqlite.Connection(driver_connection)
+            driver_connection.walkthrough = connection = sqlite.Connection(driver_connection, writable=False)
             transaction = Transaction(connection, DIALECTS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:

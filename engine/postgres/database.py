@@ -23,10 +23,10 @@ from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
 from engine.storage.clock import Clock
 from engine.storage.database import (
-    LOCK_SECONDS_MAX,
     PROBE_WAIT_SECONDS_MAX,
     READ_SECONDS_MAX,
     WRITE_SECONDS_MAX,
+    WRITE_WAIT_SECONDS_MAX,
     Database,
 )
 from engine.storage.pool import CONNECTIONS_MAX, TooManyConnections
@@ -60,7 +60,7 @@ class SessionPool:
 
     def take(self) -> ServerSession:
         """Return an idle session or a new one. Raise TooManyConnections if none is free in time."""
-        if not self.free.acquire(timeout=LOCK_SECONDS_MAX):
+        if not self.free.acquire(timeout=WRITE_WAIT_SECONDS_MAX):
             raise TooManyConnections("sorry, too many clients already")
         try:
             while (session := self.pop_idle()) is not None:
@@ -130,7 +130,7 @@ class ServerDatabase(Database):
     def writing(
         self,
         seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = LOCK_SECONDS_MAX,
+        wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
@@ -209,7 +209,7 @@ class ServerDatabase(Database):
     def forget_sessions(self) -> None:
         """Drop all sessions and the cache, after a session was lost.
 
-        A successor of the server may have other audit lines under the same numbers.
+        A successor of the server may have other audit entries under the same numbers.
         """
         self.cache = VersionedCache()
         if self.replicas is not None:
@@ -246,5 +246,5 @@ class ServerDatabase(Database):
         if self.replicas is not None:
             self.replicas.close()
 
-    def shut_down(self, wait_seconds_max: float = LOCK_SECONDS_MAX) -> None:
+    def shut_down(self, wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX) -> None:
         self.close()

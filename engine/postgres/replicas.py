@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 CHECK_SECONDS_MAX = 0.2  # it usually takes a fraction of a millisecond
 STATEMENT_SECONDS_MAX = 1.0  # half of a read's time limit: the primary needs the rest
-LOCK_SECONDS_MAX = 0.2  # replay holds its locks for a while
+REPLAY_LOCK_SECONDS_MAX = 0.2  # replay holds its locks for a while
 GRACE_SECONDS = 0.2  # the server ends its statements itself, and reports it
 BACK_OFF_SECONDS = 1.0
 
@@ -42,8 +42,8 @@ IDENTITY = (
     "SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
     " FROM pg_control_system()"
 )
-CHECK = "SELECT is_standby, last, rights FROM snapshot_marks()"
-POSITIONS = "SELECT last, rights FROM snapshot_marks()"
+CHECK = "SELECT is_standby, last, rights FROM snapshot_positions()"
+POSITIONS = "SELECT last, rights FROM snapshot_positions()"
 
 
 class Served(Enum):
@@ -121,7 +121,7 @@ class Replica:
 
     def connect(self) -> ServerSession:
         """Open a session; raise AnotherDatabase unless the server is a physical replica of the primary."""
-        session = connect(self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(LOCK_SECONDS_MAX)))
+        session = connect(self.url, STATEMENT_SECONDS_MAX, lock_timeout=str(milliseconds(REPLAY_LOCK_SECONDS_MAX)))
         try:
             if session.run(IDENTITY).fetchone() != (self.identity,):
                 raise AnotherDatabase
@@ -275,5 +275,5 @@ class Replicas:
 
 
 def all_positions(primary: Transaction) -> ReplicationPositions:
-    """Return the end of the whole audit log: a caller who is not a user has audit lines without a name."""
+    """Return the end of the whole audit log: a caller who is not a user has audit entries without a name."""
     return ReplicationPositions(*primary.one(POSITIONS))

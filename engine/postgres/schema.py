@@ -115,7 +115,7 @@ def open_schema(database: ServerDatabase, name: str) -> str | None:
 
 
 def read_state(database: ServerDatabase, transaction: Transaction) -> str | None:
-    """Advance the clock to the last line of the audit log; return the database's identity if there are replicas."""
+    """Advance the clock to the last entry of the audit log; return the database's identity if there are replicas."""
     last = transaction.value("SELECT at FROM audit_log ORDER BY id DESC LIMIT 1")
     if last is not None:
         database.clock.advance(last)

@@ -288,7 +288,7 @@ BEGIN
         WHERE (action <> 'insert' OR relation <> ALL ('{clients,inspectors,buildings,inspections,reports_lead}'))
         AND decides_rights(action, relation, before, after) ORDER BY id DESC LIMIT 1);
 END $$;
-CREATE FUNCTION snapshot_marks(OUT is_standby boolean, OUT last bigint, OUT rights text) LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION snapshot_positions(OUT is_standby boolean, OUT last bigint, OUT rights text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     is_standby := pg_is_in_recovery();
     last := (SELECT max(id) FROM audit_log);
@@ -360,27 +360,30 @@ BEGIN
             following.change, CASE WHEN following.change = 'UPDATE' THEN format('SET %I = NULL', following.pointer) ELSE '' END);
     END LOOP;
 END $do$;
-CREATE OR REPLACE FUNCTION building_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION buildings_before_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM client_admin_building_access_follow_building_id(OLD.id);
     PERFORM client_manager_building_access_follow_building_id(OLD.id);
     RETURN OLD;
 END $$;
-CREATE OR REPLACE TRIGGER buildings_go BEFORE DELETE ON buildings FOR EACH ROW EXECUTE FUNCTION building_goes();
-CREATE OR REPLACE FUNCTION inspection_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE TRIGGER buildings_before_delete BEFORE DELETE ON buildings
+    FOR EACH ROW EXECUTE FUNCTION buildings_before_delete();
+CREATE OR REPLACE FUNCTION inspections_before_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM reports_lead_follow_inspection_id(OLD.id);
     PERFORM client_admin_inspection_access_follow_inspection_id(OLD.id);
     PERFORM client_manager_inspection_access_follow_inspection_id(OLD.id);
     RETURN OLD;
 END $$;
-CREATE OR REPLACE TRIGGER inspections_go BEFORE DELETE ON inspections FOR EACH ROW EXECUTE FUNCTION inspection_goes();
-CREATE OR REPLACE FUNCTION inspector_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE TRIGGER inspections_before_delete BEFORE DELETE ON inspections
+    FOR EACH ROW EXECUTE FUNCTION inspections_before_delete();
+CREATE OR REPLACE FUNCTION inspectors_before_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM inspections_follow_inspector_id(OLD.id);
     RETURN OLD;
 END $$;
-CREATE OR REPLACE TRIGGER inspectors_go BEFORE DELETE ON inspectors FOR EACH ROW EXECUTE FUNCTION inspector_goes();
+CREATE OR REPLACE TRIGGER inspectors_before_delete BEFORE DELETE ON inspectors
+    FOR EACH ROW EXECUTE FUNCTION inspectors_before_delete();
 
 -- A chosen id is never returned again.
 CREATE OR REPLACE FUNCTION keep_ids() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -433,7 +436,7 @@ CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
 
 -- A change of a user's role or client deletes the user's grants, sessions and kiosk displays and ends all tokens. The grants
 -- are deleted before the change, so that their audit entries belong to the old client. A deleted user's grants, too.
-CREATE OR REPLACE FUNCTION user_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION delete_grants_of_user() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM client_admin_building_access_follow_admin_id(OLD.id);
     PERFORM client_admin_inspection_access_follow_admin_id(OLD.id);
@@ -447,28 +450,29 @@ BEGIN
     END IF;
     RETURN coalesce(NEW, OLD);
 END $$;
-CREATE OR REPLACE TRIGGER users_move BEFORE UPDATE ON users FOR EACH ROW
+CREATE OR REPLACE TRIGGER users_before_move BEFORE UPDATE ON users FOR EACH ROW
     WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
-    EXECUTE FUNCTION user_moves();
-CREATE OR REPLACE TRIGGER users_go BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION user_moves();
+    EXECUTE FUNCTION delete_grants_of_user();
+CREATE OR REPLACE TRIGGER users_before_delete BEFORE DELETE ON users FOR EACH ROW EXECUTE FUNCTION delete_grants_of_user();
 -- A row with the id of a deleted one would take over its rights. So a user's id never changes, a new user with the id of a
 -- deleted one starts with all earlier tokens ended, and no client gets an id that has audit entries.
-CREATE OR REPLACE FUNCTION user_stays() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refuse_user_id_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse('users_id_stays_check', 'users');
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER users_stay BEFORE UPDATE OF id ON users FOR EACH ROW
-    WHEN (OLD.id <> NEW.id) EXECUTE FUNCTION user_stays();
-CREATE OR REPLACE FUNCTION client_returns() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE TRIGGER users_refuse_id_change BEFORE UPDATE OF id ON users FOR EACH ROW
+    WHEN (OLD.id <> NEW.id) EXECUTE FUNCTION refuse_user_id_change();
+CREATE OR REPLACE FUNCTION refuse_client_id_reuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM audit_log WHERE client_id = NEW.id) AND NOT EXISTS (SELECT 1 FROM clients WHERE id = NEW.id) THEN
         PERFORM refuse('clients_id_once_check', 'clients');
     END IF;
     RETURN NEW;
 END $$;
-CREATE OR REPLACE TRIGGER clients_return BEFORE INSERT OR UPDATE OF id ON clients FOR EACH ROW EXECUTE FUNCTION client_returns();
-CREATE OR REPLACE FUNCTION user_returns() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE TRIGGER clients_id_once BEFORE INSERT OR UPDATE OF id ON clients
+    FOR EACH ROW EXECUTE FUNCTION refuse_client_id_reuse();
+CREATE OR REPLACE FUNCTION users_after_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM audit_log
         WHERE relation = 'users' AND substr(row_key, 1, 200) = NEW.id::text AND action = 'delete') THEN
@@ -477,7 +481,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER users_return AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION user_returns();
+CREATE OR REPLACE TRIGGER users_after_insert AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION users_after_insert();
 CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
@@ -510,15 +514,15 @@ CREATE OR REPLACE TRIGGER inspections_moved AFTER UPDATE ON inspections FOR EACH
     WHEN (OLD.client_id <> NEW.client_id) EXECUTE FUNCTION inspection_moved();
 
 -- At least one enabled super admin must remain.
-CREATE OR REPLACE FUNCTION require_another_super_admin(but uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION require_another_super_admin(other_than uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
         SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
-        WHERE u.role = 'super_admin' AND u.id <> but AND coalesce(c.disabled_until, 0) <= this_second()) THEN
+        WHERE u.role = 'super_admin' AND u.id <> other_than AND coalesce(c.disabled_until, 0) <= this_second()) THEN
         PERFORM refuse('users_last_super_admin_check', 'users');
     END IF;
 END $$;
-CREATE OR REPLACE FUNCTION super_admin_goes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION keep_last_super_admin() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM require_another_super_admin(OLD.id);
     IF TG_OP = 'DELETE' THEN
@@ -527,9 +531,9 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users FOR EACH ROW
-    WHEN (OLD.role = 'super_admin') EXECUTE FUNCTION super_admin_goes();
+    WHEN (OLD.role = 'super_admin') EXECUTE FUNCTION keep_last_super_admin();
 CREATE OR REPLACE TRIGGER users_last_super_admin_demote BEFORE UPDATE ON users FOR EACH ROW
-    WHEN (OLD.role = 'super_admin' AND NEW.role <> 'super_admin') EXECUTE FUNCTION super_admin_goes();
+    WHEN (OLD.role = 'super_admin' AND NEW.role <> 'super_admin') EXECUTE FUNCTION keep_last_super_admin();
 CREATE OR REPLACE FUNCTION super_admin_disabled() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.disabled_until > this_second()
@@ -560,7 +564,7 @@ CREATE OR REPLACE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE
     RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()
         WHERE u.id = grantee AND coalesce(actor.client_id, u.client_id) = u.client_id);
 
-CREATE OR REPLACE FUNCTION audit_line(action text, relation text, row_key text, client_id bigint, before json, after json)
+CREATE OR REPLACE FUNCTION write_audit_entry(action text, relation text, row_key text, client_id bigint, before json, after json)
     RETURNS void LANGUAGE sql AS $$
     -- The writer lock, which a manual statement does not hold yet, so that ids have the order of commits.
     SELECT pg_advisory_xact_lock(1463897163);
@@ -631,8 +635,8 @@ BEGIN
                     RETURN NULL;
                 END IF;
                 IF %3$s THEN
-                    PERFORM audit_line('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
-                    PERFORM audit_line('insert', %2$L, concat_ws(',', %7$s), %8$s, NULL, json_build_object(%9$s));
+                    PERFORM write_audit_entry('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
+                    PERFORM write_audit_entry('insert', %2$L, concat_ws(',', %7$s), %8$s, NULL, json_build_object(%9$s));
                     RETURN NULL;
                 END IF;
                 INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -646,7 +650,7 @@ BEGIN
             CREATE OR REPLACE FUNCTION %1$s_delete() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
                 IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
-                    PERFORM audit_line('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
+                    PERFORM write_audit_entry('delete', %2$L, concat_ws(',', %4$s), %5$s, json_build_object(%6$s), NULL);
                 END IF;
                 RETURN OLD;
             END $$;

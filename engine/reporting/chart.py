@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import cast
 
-from engine.audit import last_event_id
+from engine.audit import last_entry_id
 from engine.reporting.chart_counts import BusyBuilding, Points, Window, read_points
 from engine.reporting.counts import STATUSES
 from engine.reporting.incremental_counts import update_points
@@ -79,7 +79,7 @@ def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str |
     key = ("chart", visible, start, end)
 
     def draw() -> tuple[int, Points, Chart]:
-        entry = last_event_id(transaction)
+        entry = last_entry_id(transaction)
         points = count_points(transaction, visible, window, key, entry)
         series = series_of(points, interval, periods)
         return entry, points, Chart(window.start, window.end, interval, series, points.busiest)

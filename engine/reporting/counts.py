@@ -218,10 +218,10 @@ def plan_states(database: str, rule: Rule) -> Statement:
 def plan_audit_entries(database: str, rule: Rule) -> Statement:
     """Plan rows of relation, key, action and former values of the visible audit entries after one, the newest first."""
     planner = CountPlanner(DIALECTS[database], rule)
-    line, scope = planner.visible(AuditLog)
-    columns = line.c
-    lines = sa.select(columns.relation, columns.row_key, columns.action, columns.before)
-    newest = lines.where(scope, columns.id > planner.named_parameter("since")).order_by(columns.id.desc())
+    audit_log, scope = planner.visible(AuditLog)
+    columns = audit_log.c
+    entries = sa.select(columns.relation, columns.row_key, columns.action, columns.before)
+    newest = entries.where(scope, columns.id > planner.named_parameter("since")).order_by(columns.id.desc())
     return planner.finish(newest.limit(planner.named_parameter("entries_max")))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from engine.audit import last_event_id
+from engine.audit import last_entry_id
 from engine.reporting import counts
 from engine.reporting.counts import COMPLETED, FAILED
 from engine.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
@@ -74,7 +74,7 @@ def count_dashboard(
 
     Update the cached counts, if possible; else count all rows.
     """
-    entry, dashboard_counts = last_event_id(transaction), None
+    entry, dashboard_counts = last_entry_id(transaction), None
     latest = transaction.cache.latest(key)
     if latest is not None and latest[0] <= entry:
         counted_at, cached, _ = latest

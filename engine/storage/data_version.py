@@ -1,4 +1,4 @@
-"""The data version of a database file: which snapshots hold the same rows."""
+"""The data version of a database file: which snapshots hold the same rows. Each process counts for itself."""
 
 from __future__ import annotations
 

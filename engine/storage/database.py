@@ -31,7 +31,7 @@ from models.errors import Fault
 
 READ_SECONDS_MAX = 2.0
 WRITE_SECONDS_MAX = 4.0
-LOCK_SECONDS_MAX = 5.0
+WRITE_WAIT_SECONDS_MAX = 5.0
 CACHED_STATEMENTS_MAX = 512
 PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
 PROBE_WAIT_SECONDS_MAX = 0.5
@@ -80,7 +80,7 @@ class Database:
     def writing(
         self,
         seconds_max: float = WRITE_SECONDS_MAX,
-        wait_seconds_max: float = LOCK_SECONDS_MAX,
+        wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
         *,
         is_brief: bool = False,
     ) -> Iterator[Transaction]:
@@ -251,7 +251,7 @@ class Database:
         self.data_version.close()
         self.connections.close()
 
-    def shut_down(self, wait_seconds_max: float = LOCK_SECONDS_MAX) -> None:
+    def shut_down(self, wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX) -> None:
         """Checkpoint the log and close all connections. The last close checkpoints too, so the writer lock is held.
 
         The log of a file that is gone stays. It is all that can be recovered, and the next start finds it.

@@ -22,6 +22,7 @@ except ImportError:  # no wheel for this platform
 from engine.maintenance import migrations
 from engine.query import constraints
 from engine.storage import library_limits, sql_functions
+from engine.storage.slow_statements import SLOW_STATEMENTS
 from models import types
 from models.errors import Fault
 
@@ -141,10 +142,12 @@ class Connection:
         "interruption",
         "large_characters",
         "version",
+        "writable",
     )
 
-    def __init__(self, driver_connection: Any) -> None:
+    def __init__(self, driver_connection: Any, *, writable: bool) -> None:
         self.driver_connection = driver_connection
+        self.writable = writable
         self.deadline = float("inf")
         self.faults: list[Fault] = []
         self.broken = False
@@ -196,10 +199,15 @@ class Connection:
     def overdue(self) -> int:
         """Return 1 to stop the statement. SQLite calls this every OPCODES_PER_CHECK opcodes."""
         try:
-            return 1 if time.monotonic() > self.deadline else 0
+            now = time.monotonic()
+            if now > self.deadline:
+                return 1
+            if not self.writable:
+                SLOW_STATEMENTS.pause(id(self), now)
         except KeyboardInterrupt as interruption:
             self.interruption = interruption
             return 1
+        return 0
 
     def in_time(self) -> int:
         """Return 1 before the deadline, else 0. A costly filter calls this for each value."""
@@ -239,7 +247,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
         mode = run("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
-    connection = Connection(driver_connection)
+    connection = Connection(driver_connection, writable=writable)
     sql_functions.install(driver_connection, connection.faults)
     driver_connection.create_function("in_time", 0, connection.in_time)
     driver_connection.set_progress_handler(connection.overdue, OPCODES_PER_CHECK)

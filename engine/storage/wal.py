@@ -2,8 +2,9 @@
 
 SQLite's own checkpoint runs inside a COMMIT and stops every writer for 30 to 80 ms. Here the connections of a writer
 never checkpoint. A thread does, on a connection of its own, without the writer lock; SQLite 3.51.3 and later allow it.
-An older SQLite checkpoints inside COMMIT, under the lock. A log that long readers keep from shrinking is cut under the
-lock once it passes LOG_BYTES_MAX.
+From RESTART_PAGES on, the thread takes the writer lock for a short checkpoint, after which the log starts anew. A log
+that long readers keep from shrinking is truncated under the lock once it passes LOG_BYTES_MAX. An older SQLite
+checkpoints inside COMMIT, under the lock.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LOG = logging.getLogger("walkthrough")
 RESTART_PAGES: Final = 4_000  # a log of so many is restarted: a short checkpoint under the writer lock
 POLL_SECONDS: Final = 0.05  # between looks at a log that is being written to
 IDLE_SECONDS: Final = 5.0  # without a commit, after which the thread ends
-LOCK_SECONDS_MAX: Final = 0.5
+CHECKPOINT_WAIT_SECONDS_MAX: Final = 0.5
 LOG_BYTES_MAX: Final = 128 << 20
 LOG_BYTES_WARNED: Final = 256 << 20  # requests alone, which read for 2 s at most, leave less
 RETRY_SECONDS: Final = 2.0  # a read ends within that time, so the next try finds other readers
@@ -75,7 +76,7 @@ class WalCheckpointer:
                 stopped.wait(RETRY_SECONDS)
 
     def goes_on(self, stopped: threading.Event) -> bool:
-        """Wait for the next commit; return False to end the thread."""
+        """Wait for a commit, at most IDLE_SECONDS; return False if none came or the thread is stopped."""
         self.written.wait(IDLE_SECONDS)
         with self.mutex:
             if stopped.is_set():
@@ -93,7 +94,7 @@ class WalCheckpointer:
         if logged[0] < RESTART_PAGES or time.monotonic() < self.retry_at:
             return
         # The next writer starts the log anew if nothing is left to copy. Few pages are: those of the last moment.
-        with suppress(LockTimeout), self.writer_lock(LOCK_SECONDS_MAX):
+        with suppress(LockTimeout), self.writer_lock(CHECKPOINT_WAIT_SECONDS_MAX):
             if self.size() < LOG_BYTES_MAX:
                 run(connection, "PASSIVE")
             else:
@@ -103,9 +104,9 @@ class WalCheckpointer:
 
     def truncate(self, connection: sqlite.Connection) -> None:
         """Copy the whole log back and cut its file to zero bytes, if readers let go of it within
-        LOCK_SECONDS_MAX. The caller holds the writer lock.
+        CHECKPOINT_WAIT_SECONDS_MAX. The caller holds the writer lock.
         """
-        connection.wait_until(time.monotonic() + LOCK_SECONDS_MAX)
+        connection.wait_until(time.monotonic() + CHECKPOINT_WAIT_SECONDS_MAX)
         try:
             with suppress(Fault):  # the connection is marked as broken
                 run(connection, "TRUNCATE")

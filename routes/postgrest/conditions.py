@@ -19,7 +19,7 @@ PATTERNS: Final = frozenset({"like", "ilike", "match", "imatch"})
 QUANTIFIED: Final = frozenset({"eq", "gt", "gte", "lt", "lte"}) | PATTERNS
 FULL_TEXT: Final = frozenset({"fts", "plfts", "phfts", "wfts"})
 PLAIN: Final = frozenset({"neq", "isdistinct", "cs", "cd", "ov", "sl", "sr", "nxr", "nxl", "adj"})
-OPERATORS: Final = QUANTIFIED | FULL_TEXT | PLAIN | {"in", "is"}
+OPERATOR_NAMES: Final = QUANTIFIED | FULL_TEXT | PLAIN | {"in", "is"}
 KEYWORDS: Final = ("null", "not_null", "true", "false", "unknown")
 
 _OPERATOR: Final = "operator (eq, gt, ...)"
@@ -141,7 +141,7 @@ def _parse_operation(
 def _parse_operator(scanner: Scanner) -> str:
     start = scanner.position
     operator = scanner.match(_LETTERS)
-    if operator not in OPERATORS:
+    if operator not in OPERATOR_NAMES:
         scanner.position = start
         raise scanner.refusal(_OPERATOR if start else f'"not" or {_OPERATOR}')
     return operator

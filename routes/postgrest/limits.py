@@ -1,6 +1,6 @@
 """The limits of a query string and a payload, each with its reason.
 
-docs/SAFETY.md lists the other limits.
+docs/DIALECT.md#limits lists the other limits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Limits:
     """The limits of docs/DIALECT.md, and some that bound the parser's time."""
 
     query_bytes: int = 65_536
-    """The maximum length of a request line."""
+    """The maximum length of a query string. The worker limits the whole request line to 65,535 bytes."""
     select_items: int = 500
     """Also applies to `columns`. No table is as wide, and each item costs an expression."""
     embeds_deep: int = 5

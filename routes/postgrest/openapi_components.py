@@ -27,7 +27,7 @@ ERRORS: Final[dict[int, tuple[str, str]]] = {
     415: ("Unsupported", "The body's format is not supported."),
     416: ("OutOfRange", "The range is not satisfiable."),
     422: ("Unprocessable", "The request cannot be processed."),
-    429: ("TooManyTries", "Too many attempts; Retry-After holds the waiting time in seconds."),
+    429: ("TooManyRequests", "Too many attempts; Retry-After holds the waiting time in seconds."),
     500: ("ServerError", "The statement timed out, or an internal error occurred."),
     503: ("TryAgain", "Busy; Retry-After holds the waiting time in seconds."),
 }

@@ -1,4 +1,4 @@
-"""Run the service's own `flask` commands, each as a short process."""
+"""Run the service's own `flask` commands, each in a process of its own, for at most COMMAND_SECONDS_MAX."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.support.access_requests import (
     INSPECTION_GRANTS_TO_ADMINS,
     INSPECTION_GRANTS_TO_MANAGERS,
     keys,
-    well_formed,
+    send_valid_write,
 )
 
 EVERYTHING = {
@@ -97,9 +97,9 @@ READ_ONLY_TO_ADMINS = ("clients", "inspectors", BUILDING_GRANTS_TO_ADMINS, INSPE
 
 
 @pytest.fixture(scope="module")
-def before(steady: Callable) -> dict:
-    """What root read before any of this module's requests that may change nothing."""
-    return dump(steady)
+def before(unchanging_api: Callable) -> dict:
+    """The rows before this module's requests, none of which may change them."""
+    return dump(unchanging_api)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,28 +143,28 @@ def test_anonymous_reads_nothing(api: Callable, method: str, table: str) -> None
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
-def test_anonymous_writes_nothing(steady: Callable, before: dict, method: str, table: str) -> None:
-    response = well_formed(steady, "nobody", method, table)
+def test_anonymous_writes_nothing(unchanging_api: Callable, before: dict, method: str, table: str) -> None:
+    response = send_valid_write(unchanging_api, "nobody", method, table)
 
     assert (response.status, response.code) == (401, "42501")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 @pytest.mark.parametrize("who", ["moe", "mia", "max"])
-def test_manager_writes_nothing(steady: Callable, before: dict, who: str, method: str, table: str) -> None:
-    response = well_formed(steady, who, method, table)
+def test_manager_writes_nothing(unchanging_api: Callable, before: dict, who: str, method: str, table: str) -> None:
+    response = send_valid_write(unchanging_api, who, method, table)
 
     assert response.refusal == privilege(table)
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 @pytest.mark.parametrize("table", READ_ONLY_TO_ADMINS)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 @pytest.mark.parametrize("who", ["ada", "bob"])
-def test_client_admin_only_reads(steady: Callable, before: dict, who: str, method: str, table: str) -> None:
-    response = well_formed(steady, who, method, table)
+def test_client_admin_only_reads(unchanging_api: Callable, before: dict, who: str, method: str, table: str) -> None:
+    response = send_valid_write(unchanging_api, who, method, table)
 
     assert response.refusal == privilege(table)
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before

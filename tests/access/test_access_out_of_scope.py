@@ -5,20 +5,20 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, dump, rule, uuid
-from tests.support.access_requests import MANAGER_BUILDING, MANAGER_INSPECTION, new_manager, whole_user
+from tests.support.access_requests import MANAGER_BUILDING, MANAGER_INSPECTION, complete_user, new_manager
 
 
 @pytest.fixture(scope="module")
-def before(steady: Callable) -> dict:
-    """What root read before any of this module's requests that may change nothing."""
-    return dump(steady)
+def before(unchanging_api: Callable) -> dict:
+    """The rows before this module's requests, none of which may change them."""
+    return dump(unchanging_api)
 
 
-# ── out of reach ─────────────────────────────────────────────────────────────────────────────────────────
+# ── out of scope ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-# id, who, method, path, body: a row that would end up out of reach is refused by the rule
-ENDS_UP_OUT_OF_REACH = [
+# id, who, method, path, body: the rule refuses a row that would be out of scope
+OUT_OF_SCOPE_AFTER_WRITE = [
     ("building-of-other-client", "ada", "POST", "/buildings", {"name": "New", "client_id": 2}),
     ("building-of-missing-client", "ada", "POST", "/buildings", {"name": "New", "client_id": 999}),
     ("building-of-no-client", "ada", "POST", "/buildings", {"name": "New", "client_id": None}),
@@ -44,7 +44,7 @@ ENDS_UP_OUT_OF_REACH = [
     ("user-of-no-client", "ada", "POST", "/users", new_manager(client_id=None)),
     ("user-promoted", "ada", "PATCH", f"/users?id=eq.{MOE}", {"role": "client_admin"}),
     ("user-given-away", "ada", "PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}),
-    ("user-put-promoted", "ada", "PUT", f"/users?id=eq.{MOE}", whole_user(MOE, "moe@acme.example", "client_admin")),
+    ("user-put-promoted", "ada", "PUT", f"/users?id=eq.{MOE}", complete_user(MOE, "moe@acme.example", "client_admin")),
     ("building-grant-of-other-client", "ada", "POST", MANAGER_BUILDING, {"manager_id": MOE, "building_id": 4}),
     ("building-grant-of-granted-building", "ada", "POST", MANAGER_BUILDING, {"manager_id": MOE, "building_id": 5}),
     ("building-grant-to-other-manager", "ada", "POST", MANAGER_BUILDING, {"manager_id": MAX, "building_id": 1}),
@@ -90,21 +90,21 @@ ENDS_UP_OUT_OF_REACH = [
 
 @pytest.mark.parametrize(
     ("who", "method", "path", "body"),
-    [line[1:] for line in ENDS_UP_OUT_OF_REACH],
-    ids=[line[0] for line in ENDS_UP_OUT_OF_REACH],
+    [line[1:] for line in OUT_OF_SCOPE_AFTER_WRITE],
+    ids=[line[0] for line in OUT_OF_SCOPE_AFTER_WRITE],
 )
 def test_write_that_leaves_a_row_out_of_scope_is_refused(
-    steady: Callable, before: dict, who: str, method: str, path: str, body: dict
+    unchanging_api: Callable, before: dict, who: str, method: str, path: str, body: dict
 ) -> None:
     table = path.strip("/").partition("?")[0]
 
-    response = steady(who).send(method, path, body)
+    response = unchanging_api(who).send(method, path, body)
 
     assert response.refusal == rule(table)
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
-# id, who, path, change: a row out of reach is not matched by PATCH, nor by DELETE
+# id, who, path, change: neither PATCH nor DELETE matches a row out of scope
 NOT_MATCHED = [
     ("building-of-other-client", "ada", "/buildings?id=eq.4", {"name": "R"}),
     ("building-granted-for-reading", "ada", "/buildings?id=eq.5", {"name": "R"}),
@@ -133,20 +133,20 @@ NOT_MATCHED = [
     ("who", "path", "change"), [line[1:] for line in NOT_MATCHED], ids=[line[0] for line in NOT_MATCHED]
 )
 def test_row_out_of_scope_is_not_matched(
-    steady: Callable, before: dict, who: str, method: str, path: str, change: dict
+    unchanging_api: Callable, before: dict, who: str, method: str, path: str, change: dict
 ) -> None:
     body = change if method == "PATCH" else None
 
-    silent = steady(who).send(method, path, body)
-    telling = steady(who).send(method, path, body, prefer="return=representation")
+    silent = unchanging_api(who).send(method, path, body)
+    telling = unchanging_api(who).send(method, path, body, prefer="return=representation")
 
     assert (silent.status, silent.text) == (204, "")
     assert (telling.status, telling.json) == (200, [])
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
-# id, who, path, body: an id one may not name, alike for taken, hidden and free ones
-ID_NOT_ONES_OWN = [
+# id, who, path, body: a chosen id, with the same error for taken, hidden and free ids
+IDS_OF_OTHERS = [
     ("building-hidden", "ada", "/buildings?id=eq.4", {"id": 4, "name": "P", "client_id": 1}),
     ("building-readable", "ada", "/buildings?id=eq.5", {"id": 5, "name": "P", "client_id": 1}),
     ("building-free", "ada", "/buildings?id=eq.999", {"id": 999, "name": "P", "client_id": 1}),
@@ -155,24 +155,24 @@ ID_NOT_ONES_OWN = [
     ("inspection-free", "ada", "/inspections?id=eq.999", {"id": 999, "building_id": 1, "inspection_type": "x"}),
     ("reading-hidden", "ada", "/reports_lead?id=eq.3", {"id": 3, "inspection_id": 2}),
     ("reading-free", "ada", "/reports_lead?id=eq.999", {"id": 999, "inspection_id": 2}),
-    ("user-hidden", "ada", f"/users?id=eq.{MAX}", whole_user(MAX, "p@x.example")),
-    ("user-herself", "ada", f"/users?id=eq.{ADA}", whole_user(ADA, "p@x.example")),
-    ("user-free", "ada", f"/users?id=eq.{uuid('99')}", whole_user(uuid("99"), "p@x.example")),
+    ("user-hidden", "ada", f"/users?id=eq.{MAX}", complete_user(MAX, "p@x.example")),
+    ("user-herself", "ada", f"/users?id=eq.{ADA}", complete_user(ADA, "p@x.example")),
+    ("user-free", "ada", f"/users?id=eq.{uuid('99')}", complete_user(uuid("99"), "p@x.example")),
 ]
 
 
 @pytest.mark.parametrize(
-    ("who", "path", "body"), [line[1:] for line in ID_NOT_ONES_OWN], ids=[line[0] for line in ID_NOT_ONES_OWN]
+    ("who", "path", "body"), [line[1:] for line in IDS_OF_OTHERS], ids=[line[0] for line in IDS_OF_OTHERS]
 )
-def test_put_of_another_id_is_refused(steady: Callable, before: dict, who: str, path: str, body: dict) -> None:
-    response = steady(who).put(path, body)
+def test_put_of_another_id_is_refused(unchanging_api: Callable, before: dict, who: str, path: str, body: dict) -> None:
+    response = unchanging_api(who).put(path, body)
 
     assert (response.status, response.code) == (400, "428C9")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
-# id, who, path: what still has rows behind it stays
-STILL_NEEDED = [
+# id, who, path: a row that other rows reference
+REFERENCED_ROWS = [
     ("building-by-root", "root", "/buildings?id=eq.1"),
     ("building-by-ada", "ada", "/buildings?id=eq.1"),
     ("client-by-root", "root", "/clients?id=eq.1"),
@@ -180,9 +180,11 @@ STILL_NEEDED = [
 ]
 
 
-@pytest.mark.parametrize(("who", "path"), [line[1:] for line in STILL_NEEDED], ids=[line[0] for line in STILL_NEEDED])
-def test_referenced_row_is_not_deleted(steady: Callable, before: dict, who: str, path: str) -> None:
-    response = steady(who).delete(path)
+@pytest.mark.parametrize(
+    ("who", "path"), [line[1:] for line in REFERENCED_ROWS], ids=[line[0] for line in REFERENCED_ROWS]
+)
+def test_referenced_row_is_not_deleted(unchanging_api: Callable, before: dict, who: str, path: str) -> None:
+    response = unchanging_api(who).delete(path)
 
     assert (response.status, response.code) == (409, "23503")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before

@@ -8,11 +8,11 @@ from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES
 from tests.support.access_requests import (
     MANAGER_BUILDING,
     MANAGER_INSPECTION,
-    WELL_FORMED,
+    VALID_WRITES,
+    complete_user,
     keys,
     new_manager,
-    well_formed,
-    whole_user,
+    send_valid_write,
 )
 
 
@@ -22,7 +22,7 @@ from tests.support.access_requests import (
 def test_super_admin_writes_everything(api: Callable, who: str, method: str, table: str) -> None:
     status = 201 if method == "POST" else 204
 
-    response = well_formed(api, who, method, table)
+    response = send_valid_write(api, who, method, table)
 
     assert (response.status, response.text) == (status, "")
 
@@ -30,7 +30,7 @@ def test_super_admin_writes_everything(api: Callable, who: str, method: str, tab
 @pytest.mark.parametrize("table", [table for table in RESOURCES if table != "clients"])
 @pytest.mark.parametrize("who", ["root", "service"])
 def test_super_admin_deletes_everything(api: Callable, who: str, table: str) -> None:
-    where = WELL_FORMED[table][1]
+    where = VALID_WRITES[table][1]
 
     response = api(who).delete(f"/{table}?{where}")
 
@@ -124,7 +124,7 @@ ADMIN_WRITES = [
         "ada",
         "PUT",
         f"/users?id=eq.{MOE}",
-        whole_user(MOE, "moe@acme.example"),
+        complete_user(MOE, "moe@acme.example"),
         204,
         "/users?name=eq.Put",
         1,

@@ -9,7 +9,7 @@ from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScop
 from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, GrantKind, Role
 from engine.current import writing
 from engine.storage.transaction import Transaction
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -27,7 +27,7 @@ def transaction(database: object) -> Iterator[Transaction]:
 
 
 def grants(transaction: Transaction, table: str, grantee: str) -> dict[int, tuple]:
-    """Target -> (grantor, time) of everything a person was granted in a table."""
+    """Return target -> (grantor, time) of the grants of a user in a table."""
     kind, target = (
         ("admin_id" if "admin" in table else "manager_id"),
         ("building_id" if "building" in table else "inspection_id"),
@@ -71,12 +71,12 @@ def test_repeated_ids_are_granted_once(transaction: Transaction) -> None:
     [
         ("root", ADA),
         ("root", ROOT),
-        ("root", NO_ONE),
+        ("root", UNKNOWN_USER_ID),
         ("ada", MAX),
         ("ada", ADA),
         ("ada", BOB),
         ("ada", ROOT),
-        ("ada", NO_ONE),
+        ("ada", UNKNOWN_USER_ID),
         ("bob", MOE),
     ],
 )
@@ -90,8 +90,8 @@ def test_grantee_is_checked_before_the_ids(
     assert refusal.value.message == "The grantee is not a client_manager"
 
 
-# who, buildings, inspections: something of it is not theirs to grant, or not there
-OUT_OF_REACH = [
+# who, buildings, inspections: one of them is hidden or missing
+OUT_OF_SCOPE = [
     ("root", [1, 999], []),
     ("root", [], [1, 999]),
     ("service", [0], []),
@@ -104,7 +104,7 @@ OUT_OF_REACH = [
 ]
 
 
-@pytest.mark.parametrize(("who", "building_ids", "inspection_ids"), OUT_OF_REACH)
+@pytest.mark.parametrize(("who", "building_ids", "inspection_ids"), OUT_OF_SCOPE)
 def test_ids_out_of_scope_share_one_error_text(
     transaction: Transaction, who: str, building_ids: list[int], inspection_ids: list[int]
 ) -> None:

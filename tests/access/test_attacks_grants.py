@@ -16,8 +16,8 @@ from tests.conftest import (
     MAX,
     MIA,
     MOE,
-    NO_ONE,
     ROOT,
+    UNKNOWN_USER_ID,
     Database,
     Response,
     api_over,
@@ -42,7 +42,7 @@ def test_G01_manager_cannot_grant(api: Callable) -> None:
 
 def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> None:
     before = dump(api)
-    pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+    pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
     answers = [
         api("ada").post(f"/{TO_MANAGERS}", {"manager_id": manager, "building_id": building})
@@ -56,7 +56,7 @@ def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> No
 
 def test_G02_admin_cannot_grant_inspections_of_another_client(api: Callable) -> None:
     table = "client_manager_inspection_access"
-    pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (NO_ONE, 1), (MOE, 999), (BOB, 1)]
+    pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
     answers = [
         api("ada").post(f"/{table}", {"manager_id": manager, "inspection_id": inspection})
@@ -83,10 +83,10 @@ def test_G03_only_super_admins_grant_to_admins(api: Callable, method: str, table
     ("table", "body"),
     [
         ("client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
-        ("client_admin_building_access", {"admin_id": NO_ONE, "building_id": 2}),
+        ("client_admin_building_access", {"admin_id": UNKNOWN_USER_ID, "building_id": 2}),
         ("client_admin_inspection_access", {"admin_id": ROOT, "inspection_id": 2}),
         (TO_MANAGERS, {"manager_id": ADA, "building_id": 2}),
-        (TO_MANAGERS, {"manager_id": NO_ONE, "building_id": 2}),
+        (TO_MANAGERS, {"manager_id": UNKNOWN_USER_ID, "building_id": 2}),
     ],
 )
 def test_G03_grantee_has_the_tables_role(api: Callable, table: str, body: dict) -> None:
@@ -98,7 +98,7 @@ def test_G03_grantee_has_the_tables_role(api: Callable, table: str, body: dict) 
     assert dump(api) == before
 
 
-# who, assigned_by (or left out), what becomes of it
+# who, assigned_by (or absent), stored value
 SIGNATURES = [
     ("ada", None, ADA),
     ("ada", ADA, ADA),
@@ -154,18 +154,18 @@ def test_G10_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
     assert api("moe").get("/buildings").json == []
 
 
-@pytest.mark.sqlite("the rows are planted past the triggers of a file")
+@pytest.mark.sqlite("the rows are inserted without the triggers of a file")
 def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_file: Path, tmp_path: Path) -> None:
-    """An old file may hold such rows; the triggers that would refuse them are taken out to plant them."""
+    """An old file may have such rows. The test drops the triggers that refuse them, and inserts them."""
     file = tmp_path / "planted.db"
     databases.copy(base_file, file)
-    planted = {
+    invalid_grants = {
         "client_manager_building_access": (ADA, 4),
         "client_manager_inspection_access": (ADA, 6),
         "client_admin_building_access": (MOE, 2),
         "client_admin_inspection_access": (MOE, 1),
     }
-    for table, (grantee, granted) in planted.items():
+    for table, (grantee, granted) in invalid_grants.items():
         databases.sql(file, f"DROP TRIGGER {table}_role_insert")
         row = (grantee, granted, None, "2025-01-01T00:00:00+00:00")
         databases.sql(file, f"INSERT INTO {table} VALUES (?, ?, ?, ?)", *row)
@@ -175,7 +175,7 @@ def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_
     said = app.test_cli_runner().invoke(args=["check"])
 
     assert said.exit_code == 1
-    for table, (grantee, _) in planted.items():
+    for table, (grantee, _) in invalid_grants.items():
         role = table.rpartition("_")[0].rpartition("_")[0].rpartition("_")[0]
         assert f"{table} holds 1 for user {grantee}, whose role is not {role}" in said.output
     for who, user, building, inspection in (("ada", ADA, 4, 6), ("moe", MOE, 2, 1)):
@@ -188,11 +188,11 @@ def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_
             listed = asked in ids(api(who).get(f"/{table}s?select=id"))
             assert explained["allowed"] is reached is listed
             assert all("grant" not in each["rule"] for each in explained["reasons"] if not listed)
-    assert ids(api("moe").get("/inspections?select=id")) == ids(untouched(base_file, tmp_path))
+    assert ids(api("moe").get("/inspections?select=id")) == ids(read_of_unchanged_database(base_file, tmp_path))
 
 
-def untouched(base_file: Path, directory: Path) -> Response:
-    """What moe sees where nothing was planted."""
+def read_of_unchanged_database(base_file: Path, directory: Path) -> Response:
+    """Return what moe reads in an unchanged database."""
     file = directory / "untouched.db"
     databases.copy(base_file, file)
     app = open_app(file)

@@ -12,7 +12,7 @@ import pytest
 from access.accounts import password
 from tests.conftest import MIA, MOE, Response
 from tests.support.applications import open_app
-from tests.support.signin import EMAILS, HERE, PASSWORDS, THERE, Service, error, lent_service
+from tests.support.signin import EMAILS, ORIGIN, OTHER_ORIGIN, PASSWORDS, Service, error, reused_service
 from tests.support.waiting import TIMED
 
 ADMIN = "/auth/v1/admin/users"
@@ -20,7 +20,7 @@ ADMIN = "/auth/v1/admin/users"
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -65,12 +65,12 @@ def test_L01_unknown_user_costs_one_hash_like_a_known_one(service: Service, monk
 
 @TIMED
 def test_L01_known_and_unknown_take_the_same_time(service: Service) -> None:
-    """Figure 26, its commit tier: a leak is there in every round, a busy machine is not."""
-    assert any(apart(service) <= 0.10 for _ in range(4))
+    """Figure 26: a leak shows in every round, unlike other load of the machine."""
+    assert any(difference_of_medians(service) <= 0.10 for _ in range(4))
 
 
-def apart(service: Service) -> float:
-    """How far the medians of 50 tries each, taken in turn, lie apart."""
+def difference_of_medians(service: Service) -> float:
+    """Return the difference of the medians of 50 alternating attempts each."""
     taken: dict[str, list[float]] = {EMAILS["moe"]: [], "ghost@acme.example": []}
     for _ in range(50):
         service.sql("DELETE FROM attempts")
@@ -107,12 +107,12 @@ def test_L03_limit_of_10_failures_survives_a_restart_and_expires(service: Servic
 
 
 def test_L03_unknown_account_is_limited_with_the_same_response(service: Service) -> None:
-    for email, origin in ((EMAILS["moe"], HERE), ("ghost@acme.example", THERE)):
+    for email, origin in ((EMAILS["moe"], ORIGIN), ("ghost@acme.example", OTHER_ORIGIN)):
         for _ in range(10):
             service.try_password(email, "wrong", origin)
 
-    known = service.try_password(EMAILS["moe"], "wrong", HERE)
-    invented = service.try_password("ghost@acme.example", "wrong", THERE)
+    known = service.try_password(EMAILS["moe"], "wrong", ORIGIN)
+    invented = service.try_password("ghost@acme.example", "wrong", OTHER_ORIGIN)
 
     assert known.status == 429
     assert same(known, invented)
@@ -123,11 +123,11 @@ def test_L03_101st_failure_from_an_origin_is_refused(service: Service) -> None:
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
         " INSERT INTO attempts (kind, subject, origin, at)"
         " SELECT 'sign_in', i, ?, unixepoch() FROM n",
-        HERE,
+        ORIGIN,
     )
 
-    assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], HERE).status == 429
-    assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], THERE).status == 200
+    assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], ORIGIN).status == 429
+    assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], OTHER_ORIGIN).status == 200
 
 
 def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
@@ -179,11 +179,11 @@ def test_L05_forged_forwarded_addresses_share_one_limit(service: Service) -> Non
         service.token(
             "password",
             {"email": EMAILS["moe"], "password": "wrong"},
-            HERE,
+            ORIGIN,
             **{"X-Forwarded-For": f"6.6.6.{number}", "X-Real-IP": f"6.6.6.{number}"},
         )
 
-    assert service.sql("SELECT DISTINCT origin FROM attempts") == [(HERE,)]
+    assert service.sql("SELECT DISTINCT origin FROM attempts") == [(ORIGIN,)]
     assert service.try_password(EMAILS["moe"], "wrong").status == 429
 
 

@@ -16,7 +16,7 @@ import config
 from tests.access.test_hostile_tokens import KINDS
 from tests.conftest import ADA, MOE, ROOT
 from tests.support.applications import open_app
-from tests.support.signin import EMAILS, Service, claims, error, lent_service, open_service
+from tests.support.signin import EMAILS, Service, claims, error, open_service, reused_service
 from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY, claims_of, sign
 
 NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
@@ -24,7 +24,7 @@ NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -131,7 +131,7 @@ def test_T07_refused_token_takes_precedence_over_errors_of_a_write(
 
 
 def test_T07_caller_of_a_previous_request_is_not_reused(service: Service) -> None:
-    """Requests inside an open context share their notes."""
+    """Requests inside an open application context share its state."""
     with service.app.app_context():
         assert service.api(token=sessionless()).get("/buildings").status == 200
         gone = service.api(token=KINDS["user-unknown"][1]())
@@ -169,15 +169,15 @@ def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(ser
     assert service.refresh(session["refresh_token"]).status == 400
 
 
-@pytest.mark.parametrize("door", ["/users", "/auth/v1/admin/users"])
-def test_T09_new_user_of_the_same_id_revives_no_token(service: Service, door: str) -> None:
+@pytest.mark.parametrize("users_path", ["/users", "/auth/v1/admin/users"])
+def test_T09_new_user_of_the_same_id_revives_no_token(service: Service, users_path: str) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{MOE}").status == 204
 
     person = {"id": MOE, "email": "another@acme.example", "role": "client_manager", "client_id": 1}
     app_metadata = {"role": person["role"], "client_id": 1}
-    made = root.post(door, {**person, "name": "Another"} if door == "/users" else
+    made = root.post(users_path, {**person, "name": "Another"} if users_path == "/users" else
                      {"id": MOE, "email": person["email"], "app_metadata": app_metadata,
                       "password": "another's own"})  # fmt: skip
 

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.access.test_attacks_sign_in import ADMIN, same
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.support import tokens
 from tests.support.applications import open_app
-from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -53,7 +53,7 @@ def test_L08_client_admin_lists_their_client(service: Service) -> None:
 def test_L08_hidden_user_is_not_found(service: Service, method: str, hidden: str) -> None:
     body = {"user_metadata": {"name": "Planted"}, "password": "brand new"}
 
-    answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, NO_ONE)]
+    answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, UNKNOWN_USER_ID)]
 
     assert same(*answers)
     assert error(answers[0]) == (404, "user_not_found")
@@ -71,9 +71,9 @@ def test_L08_client_admin_reads_and_does_not_change_admins(service: Service, met
     assert service.try_password("eva@acme.example", "fellow's own").status == 200
 
 
-REACHES = [
-    pytest.param({"id": NO_ONE}, id="id"),
-    pytest.param({"id": MAX}, id="id-of-somebody"),
+CHANGES_OF_RIGHTS = [
+    pytest.param({"id": UNKNOWN_USER_ID}, id="id"),
+    pytest.param({"id": MAX}, id="id-of-another-user"),
     pytest.param({"role": "client_admin"}, id="role-at-the-top"),
     pytest.param({"role": "super_admin"}, id="super-admin-at-the-top"),
     pytest.param({"app_metadata": {"role": "client_admin"}}, id="role"),
@@ -85,7 +85,7 @@ REACHES = [
 ]
 
 
-@pytest.mark.parametrize("more", REACHES)
+@pytest.mark.parametrize("more", CHANGES_OF_RIGHTS)
 def test_L08_client_admin_creates_managers_of_their_own_client_only(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
@@ -95,7 +95,7 @@ def test_L08_client_admin_creates_managers_of_their_own_client_only(service: Ser
     assert service.sql("SELECT * FROM users") == before
 
 
-@pytest.mark.parametrize("more", REACHES)
+@pytest.mark.parametrize("more", CHANGES_OF_RIGHTS)
 def test_L08_client_admin_cannot_change_role_or_client(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
@@ -150,7 +150,7 @@ def test_L08_super_admin_can_be_removed_while_another_is_enabled(service: Servic
     assert service.api("root").delete(f"{ADMIN}/{ROOT}").status == 200
 
 
-# O07: the one answer that tells of a hidden row
+# O07: the only response that reveals a hidden row
 
 
 def test_O07_taken_email_is_disclosed_20_times_an_hour(service: Service) -> None:
@@ -253,12 +253,12 @@ def test_L11_no_response_and_no_log_line_contains_a_secret(service: Service, cap
         service.api("moe").get("/auth/v1/user", headers={"apikey": "canary-key"}),
     ]
 
-    told = "\n".join(answer.text + str(answer.headers) for answer in answers) + caplog.text
+    output = "\n".join(answer.text + str(answer.headers) for answer in answers) + caplog.text
 
     secrets = [tokens.SECRET_KEY, tokens.SERVICE_KEY, tokens.ANON_KEY, "argon2", "canary"]
     secrets += [PASSWORDS["moe"], session["refresh_token"], session["access_token"]]
     secrets += [salt for (salt,) in service.sql("SELECT salt FROM sessions")]
-    assert [secret for secret in secrets if secret in told] == []
+    assert [secret for secret in secrets if secret in output] == []
 
 
 def test_L11_export_contains_no_secret(service: Service) -> None:

@@ -14,7 +14,7 @@ from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
 from tests.support.applications import open_app
 
 
-def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:
+def audit_lines(api: Callable, who: str = "root", **filters: str) -> list[dict]:
     query = "&".join(f"{name}={value}" for name, value in filters.items())
     return api(who).get(f"/audit_log?order=id&action=neq.import&{query}").json
 
@@ -22,7 +22,7 @@ def trail(api: Callable, who: str = "root", **filters: str) -> list[dict]:
 def test_insert_logs_the_whole_row_and_its_actor(api: Callable) -> None:
     api("ada").post("/inspections", {"building_id": 1, "inspection_type": "fire"})
 
-    (line,) = trail(api)
+    (line,) = audit_lines(api)
 
     assert (line["actor_id"], line["action"], line["relation"]) == (ADA, "insert", "inspections")
     assert line["row_key"] == "10"
@@ -35,7 +35,7 @@ def test_insert_logs_the_whole_row_and_its_actor(api: Callable) -> None:
 def test_update_logs_the_changed_columns_only(api: Callable) -> None:
     api("ada").patch("/buildings?id=eq.1", {"floors": 3})
 
-    (line,) = trail(api)
+    (line,) = audit_lines(api)
 
     assert line["before"]["floors"] == 12
     assert line["after"]["floors"] == 3
@@ -47,19 +47,19 @@ def test_update_logs_the_changed_columns_only(api: Callable) -> None:
 def test_rows_of_one_write_are_logged_in_key_order(
     api: Callable, rewritten: int, method: str, body: dict | None
 ) -> None:
-    """And not as they lie, which is as rows of others have left room (a server's: a changed row lies elsewhere)."""
+    """The storage order depends on other rows, and must not matter."""
     api("root").patch(f"/inspections?id=eq.{rewritten}", {"notes": "first"})
     only = {"relation": "eq.inspections"}
-    before = trail(api, **only)
+    before = audit_lines(api, **only)
 
     api("root").send(method, "/inspections?id=not.is.null", body)
 
-    logged = [int(line["row_key"]) for line in trail(api, **only)[len(before) :]]
+    logged = [int(line["row_key"]) for line in audit_lines(api, **only)[len(before) :]]
     assert logged == [*range(1, 10)]
 
 
 # The deleted row, the row that is written first so that its key order differs, and the cascaded events.
-TAKEN_ALONG = {
+CASCADES = {
     "readings": ("/inspections?id=eq.1", "/reports_lead?id=eq.1", {"result": "x"}, "reports_lead"),
     "grants of a user": (
         f"/users?id=eq.{MIA}",
@@ -73,7 +73,7 @@ TAKEN_ALONG = {
         {"assigned_by": None},
         "client_manager_building_access",
     ),
-    "grants that somebody signed": (
+    "grants with a grantor": (
         f"/users?id=eq.{ADA}",
         f"/client_manager_building_access?manager_id=eq.{MIA}&building_id=eq.1",
         {"assigned_at": "2025-01-01T00:00:00+00:00"},
@@ -83,9 +83,9 @@ TAKEN_ALONG = {
 }
 
 
-@pytest.mark.parametrize(("gone", "written", "change", "told_of"), TAKEN_ALONG.values(), ids=TAKEN_ALONG)
+@pytest.mark.parametrize(("deleted", "written", "change", "events"), CASCADES.values(), ids=CASCADES)
 def test_cascaded_rows_are_logged_in_key_order(
-    api: Callable, gone: str, written: str, change: dict, told_of: str
+    api: Callable, deleted: str, written: str, change: dict, events: str
 ) -> None:
     more = [{"inspection_id": 1, "gun_id": n} for n in range(3)]
     api("root").post("/reports_lead", more)
@@ -94,11 +94,11 @@ def test_cascaded_rows_are_logged_in_key_order(
         row = {"manager_id": who, "building_id": building, "assigned_by": ADA}
         api("ada").post("/client_manager_building_access", row, prefer="resolution=ignore-duplicates")
     assert api("root").patch(written, change).status == 204
-    before = trail(api, relation=f"eq.{told_of}")
+    before = audit_lines(api, relation=f"eq.{events}")
 
-    assert api("root").delete(gone).status == 204
+    assert api("root").delete(deleted).status == 204
 
-    lines = trail(api, relation=f"eq.{told_of}")[len(before) :]
+    lines = audit_lines(api, relation=f"eq.{events}")[len(before) :]
     keys = [(line["action"], *map(as_ordered, line["row_key"].split(","))) for line in lines]
     assert len(keys) > 1
     assert keys == sorted(keys)
@@ -111,7 +111,7 @@ def as_ordered(part: str) -> str:
 def test_delete_logs_cascaded_rows(api: Callable) -> None:
     api("ada").delete("/inspections?id=eq.2")
 
-    logged = {(line["action"], line["relation"], line["row_key"]) for line in trail(api)}
+    logged = {(line["action"], line["relation"], line["row_key"]) for line in audit_lines(api)}
 
     assert logged == {("delete", "inspections", "2"), ("delete", "reports_lead", "1"), ("delete", "reports_lead", "2")}
 
@@ -119,8 +119,8 @@ def test_delete_logs_cascaded_rows(api: Callable) -> None:
 def test_change_of_owner_is_logged_as_delete_and_insert(api: Callable) -> None:
     api("root").patch("/buildings?id=eq.6", {"client_id": 2})
 
-    for_ada = trail(api, "ada", relation="eq.buildings")
-    for_bob = trail(api, "bob", relation="eq.buildings")
+    for_ada = audit_lines(api, "ada", relation="eq.buildings")
+    for_bob = audit_lines(api, "bob", relation="eq.buildings")
 
     assert [line["action"] for line in for_ada] == ["delete"]
     assert [line["action"] for line in for_bob] == ["insert"]
@@ -132,15 +132,15 @@ def test_cascaded_grant_event_hides_actor_of_another_client(api: Callable) -> No
     api("bob").delete("/inspections?building_id=eq.5")
     api("bob").delete("/buildings?id=eq.5")
 
-    gone = {"relation": "eq.client_admin_building_access", "row_key": f"eq.{ADA},5"}
-    assert [line["actor_id"] for line in trail(api, "root", **gone)] == [BOB]
-    assert BOB not in json.dumps(trail(api, "ada"))
+    deleted = {"relation": "eq.client_admin_building_access", "row_key": f"eq.{ADA},5"}
+    assert [line["actor_id"] for line in audit_lines(api, "root", **deleted)] == [BOB]
+    assert BOB not in json.dumps(audit_lines(api, "ada"))
 
 
 def test_grants_by_a_function_are_logged_with_their_grantor(api: Callable) -> None:
     api("ada").rpc("assign_to_client_manager", {"manager_id": MOE, "building_ids": [2, 3], "inspection_ids": []})
 
-    lines = trail(api, relation="eq.client_manager_building_access")
+    lines = audit_lines(api, relation="eq.client_manager_building_access")
 
     assert [line["row_key"] for line in lines] == [f"{MOE},2", f"{MOE},3"]
     assert {line["actor_id"] for line in lines} == {ADA}
@@ -151,7 +151,7 @@ def test_admin_reads_events_of_their_client_and_manager_reads_none(api: Callable
     api("root").patch("/buildings?id=eq.4", {"floors": 3})
     api("root").patch("/inspectors?id=eq.1", {"name": "Ines V."})
 
-    seen = {who: [line["row_key"] for line in trail(api, who)] for who in ("root", "ada", "bob", "moe")}
+    seen = {who: [line["row_key"] for line in audit_lines(api, who)] for who in ("root", "ada", "bob", "moe")}
 
     assert seen == {"root": ["1", "4", "1"], "ada": ["1"], "bob": ["4"], "moe": []}
 
@@ -162,14 +162,14 @@ def test_rolled_back_write_logs_nothing(api: Callable) -> None:
         "/inspections", [{"building_id": 1, "inspection_type": "fire"}, {"building_id": 4, "inspection_type": "fire"}]
     )
 
-    assert [line["action"] for line in trail(api)] == ["refused"]
+    assert [line["action"] for line in audit_lines(api)] == ["refused"]
 
 
 def test_refusal_is_logged(api: Callable) -> None:
     api("moe").patch("/buildings?id=eq.1", {"floors": 3})
     api("ada").patch("/buildings?id=eq.1", {"client_id": 2})
 
-    first, second = trail(api)
+    first, second = audit_lines(api)
 
     assert (first["action"], first["actor_id"], first["relation"]) == ("refused", MOE, "buildings")
     assert first["after"] == {"message": "permission denied for table buildings"}
@@ -187,8 +187,10 @@ def test_refused_assignment_and_refused_user_change_are_logged(api: Callable) ->
     ]
 
     assert [answer.status for answer in answers] == [403, 403, 403, 400]
-    assert [(line["action"], line["actor_id"], line["client_id"]) for line in trail(api)] == [("refused", ADA, 1)] * 3
-    assert [line["relation"] for line in trail(api)] == [
+    assert [(line["action"], line["actor_id"], line["client_id"]) for line in audit_lines(api)] == [
+        ("refused", ADA, 1)
+    ] * 3
+    assert [line["relation"] for line in audit_lines(api)] == [
         "rpc/assign_to_client_manager",
         user.strip("/"),
         f"auth/v1/admin/users/{ADA}",
@@ -202,7 +204,7 @@ def test_refusals_are_logged_60_times_a_minute_and_user(api: Callable, monkeypat
     for _ in range(5):
         api("moe").patch("/buildings?id=eq.1", {"floors": 3})
     api("mia").patch("/buildings?id=eq.1", {"floors": 3})
-    refused = [line["actor_id"] for line in trail(api)]
+    refused = [line["actor_id"] for line in audit_lines(api)]
     audit.refusal_statement.cache_clear()
 
     assert refused.count(MOE) == 3
@@ -264,7 +266,7 @@ def test_audit_log_contains_no_secret(api: Callable) -> None:
     }  # fmt: skip
     api("ada").post("/auth/v1/admin/users", body)
 
-    text = json.dumps(trail(api))
+    text = json.dumps(audit_lines(api))
 
     assert "new@acme.example" in text
     assert "a-very-secret-word" not in text
@@ -285,8 +287,8 @@ def test_grants_deleted_with_their_grantee_are_logged_for_the_grantees_client(
 ) -> None:
     assert api(who).send(method, f"/users?id=eq.{MOE}", change).status == 204
 
-    for_ada = trail(api, "ada", relation=GRANTS_OF_MANAGERS)
-    for_bob = trail(api, "bob", relation=GRANTS_OF_MANAGERS)
+    for_ada = audit_lines(api, "ada", relation=GRANTS_OF_MANAGERS)
+    for_bob = audit_lines(api, "bob", relation=GRANTS_OF_MANAGERS)
 
     assert [(line["action"], line["row_key"]) for line in for_ada] == [("delete", f"{MOE},1"), ("delete", f"{MOE},3")]
     assert for_bob == []
@@ -298,8 +300,8 @@ def test_grant_moved_to_another_client_reveals_no_user_of_the_first(api: Callabl
     path = f"{grants}?manager_id=eq.{MOE}&building_id=eq.5"
     assert api("root").patch(path, {"manager_id": MAX}).status == 204
 
-    for_ada = trail(api, "ada", relation="eq.client_manager_building_access")
-    for_bob = trail(api, "bob", relation="eq.client_manager_building_access")
+    for_ada = audit_lines(api, "ada", relation="eq.client_manager_building_access")
+    for_bob = audit_lines(api, "bob", relation="eq.client_manager_building_access")
 
     assert [(line["action"], line["row_key"]) for line in for_ada] == [("insert", f"{MOE},5"), ("delete", f"{MOE},5")]
     assert [(line["action"], line["row_key"]) for line in for_bob] == [("insert", f"{MAX},5")]
@@ -310,6 +312,6 @@ def test_grant_of_another_row_to_the_same_user_is_logged_as_an_update(api: Calla
     path = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
     assert api("root").patch(path, {"building_id": 2}).status == 204
 
-    (line,) = trail(api, "ada", relation="eq.client_manager_building_access")
+    (line,) = audit_lines(api, "ada", relation="eq.client_manager_building_access")
 
     assert (line["action"], line["before"], line["after"]) == ("update", {"building_id": 1}, {"building_id": 2})

@@ -20,9 +20,9 @@ Rows = dict[str, dict[str, dict]]
 
 TEXTS = ["", "Größe", "\u2028", "\x01\x7f", 'q"\\/\b\f\n\r\t', "\N{HOUSE BUILDING}", "null", "e\u0301"]
 DOUBLES = [None, 0.1 + 0.2, 1 / 3, 1e308, 5e-324, 123456789012345680.0, 42.0, -1e-5]
-WHOLE = [None, 0, -(2**31), 2**31 - 1]
+INTEGERS = [None, 0, -(2**31), 2**31 - 1]
 DAYS = [None, "0001-01-01", "2024-02-29", "9999-12-31"]
-MOMENTS = ["2025-05-05T09:30:15.12+00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
+TIMESTAMPS = ["2025-05-05T09:30:15.12+00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
 KEYS = {
     "client_admin_building_access": ("admin_id", "building_id"),
     "client_manager_building_access": ("manager_id", "building_id"),
@@ -30,20 +30,20 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 WRITES = 150
-GO_ALONG = {"inspections", "reports_lead"}
-"""Of these a line may tell that a row changed hands, of which nothing but its building's client is another."""
+CASCADES = {"inspections", "reports_lead"}
+"""Tables with a derived client column: an audit line may record a change of this column only."""
 PEOPLE = {"admin_id": (ADA, BOB), "manager_id": (MOE, MIA, MAX)}
 
 
-def a_row(draw: random.Random, table: str) -> dict:
-    """Anything that a row of a table may say; some of what it points at is not there."""
+def random_row(draw: random.Random, table: str) -> dict:
+    """A random row of a table. Some of its references do not exist."""
     text, key = draw.choice(TEXTS), draw.randint(1, 9)
     if table in KEYS:
         grantee, granted = KEYS[table]
-        return {grantee: draw.choice(PEOPLE[grantee]), granted: key, "assigned_at": draw.choice(MOMENTS)}  # fmt: skip
-    numbers = {"latitude": draw.choice(DOUBLES), "floors": draw.choice(WHOLE)}
+        return {grantee: draw.choice(PEOPLE[grantee]), granted: key, "assigned_at": draw.choice(TIMESTAMPS)}
+    numbers = {"latitude": draw.choice(DOUBLES), "floors": draw.choice(INTEGERS)}
     return {
-        "clients": {"name": text, "created_at": draw.choice(MOMENTS)},
+        "clients": {"name": text, "created_at": draw.choice(TIMESTAMPS)},
         "users": {
             "email": f"{key}@x.example",
             "name": text,
@@ -58,22 +58,22 @@ def a_row(draw: random.Random, table: str) -> dict:
             "date_visited": draw.choice(DAYS),
             "inspector_id": draw.choice([None, 1, 2, 3]),
         },
-        "reports_lead": {"inspection_id": key, "gun_id": draw.choice(WHOLE), "result": text},
+        "reports_lead": {"inspection_id": key, "gun_id": draw.choice(INTEGERS), "result": text},
     }[table]
 
 
-def some_of(draw: random.Random, table: str) -> str:
+def random_filter(draw: random.Random, table: str) -> str:
     if table == "users":
         return f"id=eq.{draw.choice((ADA, MOE, MIA, BOB, MAX))}"
     column = KEYS.get(table, ("", "id"))[1]
     return f"{column}={draw.choice(('eq', 'eq', 'eq', 'lt'))}.{draw.randint(1, 9)}"
 
 
-def a_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
+def send_random_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
     """Send a random write of a random caller. It may be refused."""
     who = draw.choice(["root", "root", "root", "service", "service", "ada", "bob", "moe"])
     table, caller = draw.choice(RESOURCES), api(who)
-    row, key = a_row(draw, table), draw.randint(1, 12)
+    row, key = random_row(draw, table), draw.randint(1, 12)
     prefer = draw.choice([None, None, None, "tx=rollback", "return=representation,timezone=Asia/Tokyo"])
     merged = row if table in KEYS or table == "users" else {"id": key, **row}
     merge = ",".join(filter(None, [prefer, "resolution=merge-duplicates"]))
@@ -81,15 +81,15 @@ def a_write(draw: random.Random, api: Callable) -> tuple[str, Response]:
     granted = {"manager_id": draw.choice((MOE, MIA)), "building_ids": [1, 2, 3], "inspection_ids": [key]}  # fmt: skip
     writes: list[Callable[[], Response]] = [
         lambda: caller.post(f"/{table}", row, prefer=prefer),
-        lambda: caller.post(f"/{table}", [row, {**row, **a_row(draw, table)}], prefer=prefer),
+        lambda: caller.post(f"/{table}", [row, {**row, **random_row(draw, table)}], prefer=prefer),
         lambda: caller.post(f"/{table}", [merged], prefer=merge),
         lambda: caller.put(f"/{table}?id=eq.{key}", merged, prefer=prefer),
-        lambda: caller.patch(f"/{table}?{some_of(draw, table)}", part, prefer=prefer),
-        lambda: caller.patch(f"/{table}?{some_of(draw, table)}", row, prefer=prefer),
+        lambda: caller.patch(f"/{table}?{random_filter(draw, table)}", part, prefer=prefer),
+        lambda: caller.patch(f"/{table}?{random_filter(draw, table)}", row, prefer=prefer),
         lambda: caller.patch(f"/buildings?id=eq.{key}", {"client_id": draw.randint(1, 2)}),
-        lambda: caller.delete(f"/{table}?{some_of(draw, table)}", prefer=prefer),
-        lambda: caller.delete(f"/{table}?{some_of(draw, table)}", prefer=prefer),
-        lambda: caller.patch("/inspectors?email=is.null", {"email": None}),  # which it is
+        lambda: caller.delete(f"/{table}?{random_filter(draw, table)}", prefer=prefer),
+        lambda: caller.delete(f"/{table}?{random_filter(draw, table)}", prefer=prefer),
+        lambda: caller.patch("/inspectors?email=is.null", {"email": None}),  # the index of the row
         lambda: caller.rpc("assign_to_client_manager", granted),
     ]
     return who, draw.choice(writes)()
@@ -106,7 +106,7 @@ def rows_of(api: Callable) -> Rows:
 
 
 def apply(line: dict, rows: Rows) -> set[tuple[str, str]]:
-    """Do what a line tells of, which has to be true of what is there; which rows that is, by table and key."""
+    """Apply an audit line to the rows by table and key; assert that it fits them."""
     table, key = line["relation"], line["row_key"]
     there, was = rows[table], key
     if line["action"] == "insert":
@@ -123,7 +123,7 @@ def apply(line: dict, rows: Rows) -> set[tuple[str, str]]:
     return {(table, was), (table, key)}
 
 
-def changed(before: Rows, after: Rows) -> Iterator[tuple[str, str]]:
+def changed_rows(before: Rows, after: Rows) -> Iterator[tuple[str, str]]:
     for table in RESOURCES:
         for key in before[table].keys() | after[table].keys():
             if before[table].get(key) != after[table].get(key):
@@ -139,21 +139,21 @@ def test_replaying_the_audit_log_gives_the_current_rows(api: Callable, seed: int
 
     for _ in range(WRITES):
         before = json.loads(json.dumps(rows))
-        who, answer = a_write(draw, api)
+        who, answer = send_random_write(draw, api)
         lines = api("service").get(f"/audit_log?order=id&id=gt.{last}").json
-        told = [line for line in lines if line["action"] != "refused"]
-        told_of = {row for line in told for row in apply(line, rows)}
+        written_lines = [line for line in lines if line["action"] != "refused"]
+        written_rows = {row for line in written_lines for row in apply(line, rows)}
 
         assert rows == rows_of(api)
-        assert {table for table, _ in told_of ^ set(changed(before, rows))} <= GO_ALONG
-        keys = Counter((line["relation"], line["row_key"], line["action"]) for line in told)
+        assert {table for table, _ in written_rows ^ set(changed_rows(before, rows))} <= CASCADES
+        keys = Counter((line["relation"], line["row_key"], line["action"]) for line in written_lines)
         assert set(keys.values()) <= {1}
         person = CAST[who]
         assert {line["actor_id"] for line in lines} <= {person.id if isinstance(person, Person) else None}  # fmt: skip
         assert len({line["at"] for line in lines}) <= 1
-        assert answer.status < 400 or not told
+        assert answer.status < 400 or not written_lines
         refused += answer.status >= 400
         last = max([last, *(line["id"] for line in lines)])
 
-    assert 0 < refused < WRITES, "some were written, and some were not"
+    assert 0 < refused < WRITES, "some writes succeed, and some are refused"
     assert ROOT in rows["users"]

@@ -8,13 +8,13 @@ import pytest
 
 from access.accounts import password
 from tests.access.test_auth_http import USER_KEYS
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
-from tests.support.signin import EMAILS, Service, error, lent_service, open_service
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
+from tests.support.signin import EMAILS, Service, error, open_service, reused_service
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -145,9 +145,9 @@ def test_invalid_user_is_not_created(service: Service, body: object, refused: tu
 
 
 def test_only_a_super_admin_chooses_the_id(service: Service) -> None:
-    made = service.api("root").post("/auth/v1/admin/users", new(id=NO_ONE.upper()))
+    made = service.api("root").post("/auth/v1/admin/users", new(id=UNKNOWN_USER_ID.upper()))
 
-    assert made.json["id"] == NO_ONE
+    assert made.json["id"] == UNKNOWN_USER_ID
 
 
 def test_name_defaults_to_the_local_part_of_the_email(service: Service) -> None:
@@ -282,10 +282,10 @@ def test_id_may_be_repeated_and_not_changed(service: Service) -> None:
     root = service.api("root")
 
     assert root.put(f"/auth/v1/admin/users/{MOE}", {"id": MOE.upper()}).status == 200
-    refused = root.put(f"/auth/v1/admin/users/{MOE}", {"id": NO_ONE, "password": "brand new"})
+    refused = root.put(f"/auth/v1/admin/users/{MOE}", {"id": UNKNOWN_USER_ID, "password": "brand new"})
 
     assert error(refused) == (422, "validation_failed")
-    assert root.get(f"/auth/v1/admin/users/{NO_ONE}").status == 404
+    assert root.get(f"/auth/v1/admin/users/{UNKNOWN_USER_ID}").status == 404
     assert service.try_password("moe@acme.example", "brand new").status == 400
 
 
@@ -327,7 +327,7 @@ def test_ban_refuses_tokens_and_sign_ins_until_it_is_lifted(service: Service, li
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize(
-    ("user_id", "refused"), [(NO_ONE, (404, "user_not_found")), ("17", (404, "validation_failed"))]
+    ("user_id", "refused"), [(UNKNOWN_USER_ID, (404, "user_not_found")), ("17", (404, "validation_failed"))]
 )
 def test_unknown_user_is_not_found(service: Service, method: str, user_id: str, refused: tuple[int, str]) -> None:
     asked = service.api("root").send(method, f"/auth/v1/admin/users/{user_id}", {})

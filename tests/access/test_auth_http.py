@@ -11,7 +11,7 @@ import pytest
 from access.accounts import deadline, password
 from tests.conftest import MAX, MOE
 from tests.support import databases, tokens
-from tests.support.signin import EMAILS, PASSWORDS, THERE, Service, claims, error, lent_service, open_service
+from tests.support.signin import EMAILS, OTHER_ORIGIN, PASSWORDS, Service, claims, error, open_service, reused_service
 
 USER_KEYS = {
     "id",
@@ -32,7 +32,7 @@ USER_KEYS = {
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -264,9 +264,9 @@ def test_11th_attempt_is_refused_even_with_the_right_password(service: Service) 
 def test_attempts_from_other_origins_do_not_lock_a_user_out(service: Service) -> None:
     service.sign_in("moe")
     for _ in range(10):
-        service.try_password(EMAILS["moe"], "wrong", THERE)
+        service.try_password(EMAILS["moe"], "wrong", OTHER_ORIGIN)
 
-    assert service.try_password(EMAILS["moe"], "wrong", THERE).status == 429
+    assert service.try_password(EMAILS["moe"], "wrong", OTHER_ORIGIN).status == 429
     service.sign_in("moe")
 
 
@@ -299,11 +299,11 @@ def test_sign_in_refused_by_the_hash_queue_is_not_counted(service: Service, monk
 def test_write_without_the_lock_is_refused_before_the_deadline(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    """Of three seconds, here of a fraction: while another write, that asked before, has not yet given up."""
+    """The deadline of 3 s is shortened here. Another write holds the lock."""
     monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     change = "/buildings?id=eq.1", {"name": "Waited"}
-    with ThreadPoolExecutor(1) as pool, databases.turn(service.file):
+    with ThreadPoolExecutor(1) as pool, databases.hold_writer_lock(service.file):
         other = pool.submit(service.api("root").patch, *change)
         if path == "token":
             refused = service.refresh(session["refresh_token"])

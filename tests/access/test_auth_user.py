@@ -7,12 +7,12 @@ import pytest
 
 from tests.conftest import MOE
 from tests.support import tokens
-from tests.support.signin import EMAILS, PASSWORDS, Service, error, lent_service
+from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
-    with lent_service(tmp_path) as found:
+    with reused_service(tmp_path) as found:
         yield found
 
 
@@ -148,7 +148,7 @@ def test_old_session_needs_the_current_password(service: Service) -> None:
 
 
 def test_token_without_a_session_needs_the_current_password(service: Service) -> None:
-    # One token: who signs another in the next second, as a slow machine does, has one that lives.
+    # One token for all attempts: a token that is signed in the next second would stay valid.
     moe = service.api(token=tokens.token_for(MOE, "client_manager", 1))
     refused = moe.put("/auth/v1/user", {"password": "brand new"})
 
@@ -191,13 +191,13 @@ def test_right_current_password_is_not_an_attempt(service: Service, current: dic
     assert service.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
-@pytest.mark.parametrize("said", ["moe@acme.example", "Moe@Acme.example"])
-def test_own_email_may_be_repeated_in_any_case(service: Service, said: str) -> None:
+@pytest.mark.parametrize("email", ["moe@acme.example", "Moe@Acme.example"])
+def test_own_email_may_be_repeated_in_any_case(service: Service, email: str) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     kept = {"email": "Moe@Acme.example"}
     assert service.api("root").patch(f"/users?id=eq.{MOE}", kept).status == 204
 
-    assert moe.put("/auth/v1/user", {"email": said, "data": {"name": "Moses"}}).status == 200
+    assert moe.put("/auth/v1/user", {"email": email, "data": {"name": "Moses"}}).status == 200
 
     assert service.api("root").get(f"/users?id=eq.{MOE}&select=email,name").json == [{**kept, "name": "Moses"}]
 
@@ -215,16 +215,16 @@ def test_wrong_current_passwords_count_as_attempts(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "mine_ends", "others_end"),
+    ("query", "own_ends", "others_end"),
     [("?scope=local", True, False), ("?scope=others", False, True), ("?scope=global", True, True), ("", True, True)],
 )
-def test_sign_out(service: Service, query: str, mine_ends: bool, others_end: bool) -> None:
+def test_sign_out(service: Service, query: str, own_ends: bool, others_end: bool) -> None:
     mine, other, hers = service.sign_in("moe"), service.sign_in("moe"), service.sign_in("mia")
 
     response = service.api(token=mine["access_token"]).post(f"/auth/v1/logout{query}")
 
     assert (response.status, response.text) == (204, "")
-    for session, ends in ((mine, mine_ends), (other, others_end), (hers, False)):
+    for session, ends in ((mine, own_ends), (other, others_end), (hers, False)):
         reached = service.api(token=session["access_token"])
         assert (reached.get("/buildings").status == 401) is ends
         assert (reached.get("/auth/v1/user").status == 403) is ends

@@ -10,7 +10,7 @@ from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alter
 from engine.current import reading
 from engine.storage.transaction import Transaction
 from models import Building, Inspection
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -47,7 +47,7 @@ def test_reason_of_every_grant_has_grantor_and_time(role: Role, model: type) -> 
         assert (arm in EVIDENCE) is ("grant" in name or name == "through_building")
 
 
-MAY_ASK = [
+PERMITTED = [
     *((who, user) for who in ("root", "service") for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
     ("ada", ADA),
     ("ada", MOE),
@@ -58,26 +58,26 @@ MAY_ASK = [
 ]
 
 
-@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+@pytest.mark.parametrize(("who", "user"), PERMITTED)
 def test_caller_explains_only_users_they_can_read(snapshot: Transaction, who: str, user: str) -> None:
     assert explain.readable_user(snapshot, CALLERS[who], user).id == user
 
 
-MAY_NOT_ASK = [
-    ("root", NO_ONE),
-    ("service", NO_ONE),
+REFUSED = [
+    ("root", UNKNOWN_USER_ID),
+    ("service", UNKNOWN_USER_ID),
     ("ada", MAX),
     ("ada", BOB),
     ("ada", ROOT),
-    ("ada", NO_ONE),
+    ("ada", UNKNOWN_USER_ID),
     ("moe", MIA),
     ("moe", ADA),
-    ("moe", NO_ONE),
+    ("moe", UNKNOWN_USER_ID),
 ]
 
 
 @pytest.mark.parametrize("row", [1, 4, 999])
-@pytest.mark.parametrize(("who", "user"), MAY_NOT_ASK)
+@pytest.mark.parametrize(("who", "user"), REFUSED)
 def test_hidden_and_unknown_users_are_refused_alike(snapshot: Transaction, who: str, user: str, row: int) -> None:
     for ask in (explain.is_readable, explain.explain):
         with pytest.raises(UserNotReadable) as refusal:
@@ -87,7 +87,7 @@ def test_hidden_and_unknown_users_are_refused_alike(snapshot: Transaction, who: 
 
 
 @pytest.mark.parametrize("model", [Building, Inspection])
-@pytest.mark.parametrize(("who", "user"), MAY_ASK)
+@pytest.mark.parametrize(("who", "user"), PERMITTED)
 def test_explanation_agrees_with_the_check(snapshot: Transaction, who: str, user: str, model: type) -> None:
     for row in (*range(1, 10), 999, -1):
         explained = explain.explain(snapshot, CALLERS[who], model, row, user)

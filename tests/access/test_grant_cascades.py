@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, Bearer, Person, dump, ids
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, UNKNOWN_USER_ID, Bearer, Person, dump, ids
 from tests.support.tokens import token_after_change
 
 ALL_GRANTS = {
@@ -27,7 +27,7 @@ def all_grants(api: Callable) -> set:
     }
 
 
-def once_changed(user_id: str, role: str, client_id: int | None) -> Bearer:
+def token_after_update(user_id: str, role: str, client_id: int | None) -> Bearer:
     """The user with a token of after the change."""
     return Bearer("Bearer " + token_after_change(user_id, role, client_id))
 
@@ -63,20 +63,22 @@ MOVES = [
     ("inspection-3-by-put", "PUT", "/inspections?id=eq.3", {"id": 3, "building_id": 4, "inspection_type": "x"}, None,
      {("manager", MOE, "inspection", 3)}),
     ("inspection-3-within-its-client", "PATCH", "/inspections?id=eq.3", {"building_id": 6}, None, set()),
-    ("inspection-1-that-nobody-holds", "PATCH", "/inspections?id=eq.1", {"building_id": 4}, None, set()),
+    ("inspection-1-without-grants", "PATCH", "/inspections?id=eq.1", {"building_id": 4}, None, set()),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "prefer", "fallen"), [line[1:] for line in MOVES], ids=[line[0] for line in MOVES]
+    ("method", "path", "body", "prefer", "deleted_grants"),
+    [line[1:] for line in MOVES],
+    ids=[line[0] for line in MOVES],
 )
 def test_moving_a_building_deletes_the_grants_of_the_old_clients_users(
-    api: Callable, method: str, path: str, body: dict, prefer: str | None, fallen: set
+    api: Callable, method: str, path: str, body: dict, prefer: str | None, deleted_grants: set
 ) -> None:
     response = api("root").send(method, path, body, prefer=prefer)
 
     assert response.status in (200, 201, 204)
-    assert all_grants(api) == ALL_GRANTS - fallen
+    assert all_grants(api) == ALL_GRANTS - deleted_grants
 
 
 def test_moved_building_is_hidden_at_once(api: Callable) -> None:
@@ -115,34 +117,38 @@ def test_refused_move_deletes_no_grant(api: Callable) -> None:
 # ── a user changes or goes ───────────────────────────────────────────────────────────────────────────────
 
 
-MOES = {("manager", MOE, "building", 1), ("manager", MOE, "inspection", 3)}
-ADAS = {("admin", ADA, "building", 1), ("admin", ADA, "building", 5)}
+GRANTS_OF_MOE = {("manager", MOE, "building", 1), ("manager", MOE, "inspection", 3)}
+GRANTS_OF_ADA = {("admin", ADA, "building", 1), ("admin", ADA, "building", 5)}
 # id, whom, change, the grants that fall
 CHANGES = [
-    ("manager-becomes-admin", "moe", {"role": "client_admin"}, MOES),
-    ("manager-becomes-super-admin", "moe", {"role": "super_admin", "client_id": None}, MOES),
-    ("manager-changes-client", "moe", {"client_id": 2}, MOES),
-    ("admin-becomes-manager", "ada", {"role": "client_manager"}, ADAS),
-    ("admin-changes-client", "ada", {"client_id": 2}, ADAS),
+    ("manager-becomes-admin", "moe", {"role": "client_admin"}, GRANTS_OF_MOE),
+    ("manager-becomes-super-admin", "moe", {"role": "super_admin", "client_id": None}, GRANTS_OF_MOE),
+    ("manager-changes-client", "moe", {"client_id": 2}, GRANTS_OF_MOE),
+    ("admin-becomes-manager", "ada", {"role": "client_manager"}, GRANTS_OF_ADA),
+    ("admin-changes-client", "ada", {"client_id": 2}, GRANTS_OF_ADA),
 ]
 
 
-@pytest.mark.parametrize(("who", "change", "fallen"), [line[1:] for line in CHANGES], ids=[line[0] for line in CHANGES])
-def test_role_or_client_change_ends_grants_and_tokens(api: Callable, who: str, change: dict, fallen: set) -> None:
+@pytest.mark.parametrize(
+    ("who", "change", "deleted_grants"), [line[1:] for line in CHANGES], ids=[line[0] for line in CHANGES]
+)
+def test_role_or_client_change_ends_grants_and_tokens(
+    api: Callable, who: str, change: dict, deleted_grants: set
+) -> None:
     assert api(who).get("/buildings").status == 200
 
     api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
 
-    assert all_grants(api) == ALL_GRANTS - fallen
+    assert all_grants(api) == ALL_GRANTS - deleted_grants
     refused = api(who).get("/buildings")
     assert (refused.status, refused.code) == (401, "PGRST303")
     now = {"role": CAST[who].role, "client_id": CAST[who].client_id, **change}
-    changed = once_changed(CAST[who].id, now["role"], now["client_id"])
+    changed = token_after_update(CAST[who].id, now["role"], now["client_id"])
     assert api(changed).get("/buildings").status == 200
 
 
 # id, whom, change: nothing that a right hangs on
-HARMLESS = [
+OTHER_CHANGES = [
     ("name", "moe", {"name": "Moses"}),
     ("email", "moe", {"email": "moses@acme.example"}),
     ("same-role", "moe", {"role": "client_manager"}),
@@ -151,7 +157,9 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize(("who", "change"), [line[1:] for line in HARMLESS], ids=[line[0] for line in HARMLESS])
+@pytest.mark.parametrize(
+    ("who", "change"), [line[1:] for line in OTHER_CHANGES], ids=[line[0] for line in OTHER_CHANGES]
+)
 def test_other_changes_end_neither_grants_nor_tokens(api: Callable, who: str, change: dict) -> None:
     response = api("root").patch(f"/users?id=eq.{CAST[who].id}", change)
 
@@ -165,7 +173,7 @@ def test_user_who_changes_back_has_no_grants(api: Callable) -> None:
 
     api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 1})
 
-    moe = once_changed(MOE, "client_manager", 1)
+    moe = token_after_update(MOE, "client_manager", 1)
     assert ids(api(moe).get("/buildings?select=id")) == set()
     assert ids(api(moe).get("/inspections?select=id")) == set()
 
@@ -174,7 +182,7 @@ def test_deleting_a_user_ends_grants_and_tokens(api: Callable) -> None:
     response = api("root").delete(f"/users?id=eq.{MOE}")
 
     assert response.status == 204
-    assert all_grants(api) == ALL_GRANTS - MOES
+    assert all_grants(api) == ALL_GRANTS - GRANTS_OF_MOE
     refused = api("moe").get("/buildings")
     assert (refused.status, refused.code) == (401, "PGRST303")
 
@@ -185,7 +193,7 @@ def test_tokens_of_deleted_and_changed_users_share_one_error_text(api: Callable)
 
     answers = [
         api(who).get("/buildings").whole
-        for who in ("moe", "mia", Person(NO_ONE, "client_manager", 1), Person(MAX, "client_admin", 2))
+        for who in ("moe", "mia", Person(UNKNOWN_USER_ID, "client_manager", 1), Person(MAX, "client_admin", 2))
     ]
 
     assert answers[0][0] == 401
@@ -195,7 +203,7 @@ def test_tokens_of_deleted_and_changed_users_share_one_error_text(api: Callable)
 def test_deleting_a_grantor_sets_assigned_by_to_null(api: Callable) -> None:
     api("root").delete(f"/users?id=eq.{ADA}")
 
-    assert all_grants(api) == ALL_GRANTS - ADAS
+    assert all_grants(api) == ALL_GRANTS - GRANTS_OF_ADA
     for table in ("client_manager_building_access", "client_manager_inspection_access"):
         [row] = api("root").get(f"/{table}?manager_id=eq.{MOE}").json
         assert row["assigned_by"] is None

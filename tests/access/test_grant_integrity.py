@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.access.test_grant_cascades import ALL_GRANTS, all_grants, grant
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, Person, dump, ids, uuid
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID, Person, dump, ids, uuid
 
 # id, method, path, body
-LOCK_OUTS = [
+REMOVALS_OF_LAST_ADMIN = [
     ("deleted", "DELETE", f"/users?id=eq.{ROOT}", None),
     ("deleted-with-all", "DELETE", "/users?id=not.is.null", None),
     ("demoted", "PATCH", f"/users?id=eq.{ROOT}", {"role": "client_admin", "client_id": 1}),
@@ -21,7 +21,9 @@ LOCK_OUTS = [
 
 @pytest.mark.parametrize("who", ["root", "service"])
 @pytest.mark.parametrize(
-    ("method", "path", "body"), [line[1:] for line in LOCK_OUTS], ids=[line[0] for line in LOCK_OUTS]
+    ("method", "path", "body"),
+    [line[1:] for line in REMOVALS_OF_LAST_ADMIN],
+    ids=[line[0] for line in REMOVALS_OF_LAST_ADMIN],
 )
 def test_last_super_admin_cannot_be_deleted_or_demoted(
     api: Callable, who: str, method: str, path: str, body: dict | None
@@ -61,7 +63,7 @@ def test_all_super_admins_cannot_be_deleted_in_one_request(api: Callable) -> Non
 
 
 # id, row: a super admin has no client, and every other user has one
-HALF_USERS = [
+INVALID_USERS = [
     ("super-admin-with-client", {"role": "super_admin", "client_id": 1}),
     ("client-admin-without", {"role": "client_admin", "client_id": None}),
     ("manager-without", {"role": "client_manager"}),
@@ -69,7 +71,7 @@ HALF_USERS = [
 ]
 
 
-@pytest.mark.parametrize("row", [row for _, row in HALF_USERS], ids=[id_ for id_, _ in HALF_USERS])
+@pytest.mark.parametrize("row", [row for _, row in INVALID_USERS], ids=[id_ for id_, _ in INVALID_USERS])
 def test_role_and_client_must_fit(api: Callable, row: dict) -> None:
     response = api("root").post("/users", {"email": "n@example.org", "name": "N", **row})
 
@@ -83,12 +85,12 @@ def test_role_and_client_must_fit(api: Callable, row: dict) -> None:
 WRONG_GRANTEES = [
     ("admin-building-to-manager", "client_admin_building_access", {"admin_id": MOE, "building_id": 2}),
     ("admin-building-to-super-admin", "client_admin_building_access", {"admin_id": ROOT, "building_id": 2}),
-    ("admin-building-to-nobody", "client_admin_building_access", {"admin_id": NO_ONE, "building_id": 2}),
+    ("building-to-unknown", "client_admin_building_access", {"admin_id": UNKNOWN_USER_ID, "building_id": 2}),
     ("admin-inspection-to-manager", "client_admin_inspection_access", {"admin_id": MAX, "inspection_id": 2}),
     ("manager-building-to-admin", "client_manager_building_access", {"manager_id": ADA, "building_id": 2}),
     ("manager-building-to-super-admin", "client_manager_building_access", {"manager_id": ROOT, "building_id": 2}),
     ("manager-inspection-to-admin", "client_manager_inspection_access", {"manager_id": BOB, "inspection_id": 6}),
-    ("manager-inspection-to-nobody", "client_manager_inspection_access", {"manager_id": NO_ONE, "inspection_id": 6}),
+    ("inspection-to-unknown", "client_manager_inspection_access", {"manager_id": UNKNOWN_USER_ID, "inspection_id": 6}),
 ]  # fmt: skip
 
 
@@ -98,12 +100,12 @@ WRONG_GRANTEES = [
     ("table", "body"), [line[1:] for line in WRONG_GRANTEES], ids=[line[0] for line in WRONG_GRANTEES]
 )
 def test_grantee_must_have_the_tables_role(
-    steady: Callable, who: str, table: str, body: dict, prefer: str | None
+    unchanging_api: Callable, who: str, table: str, body: dict, prefer: str | None
 ) -> None:
-    response = steady(who).post(f"/{table}", body, prefer=prefer)
+    response = unchanging_api(who).post(f"/{table}", body, prefer=prefer)
 
     assert (response.status, response.code) == (400, "23514")
-    assert all_grants(steady) == ALL_GRANTS
+    assert all_grants(unchanging_api) == ALL_GRANTS
 
 
 def test_grant_cannot_be_moved_to_a_grantee_of_another_role(api: Callable) -> None:

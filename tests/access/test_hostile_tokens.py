@@ -13,8 +13,22 @@ import pytest
 from tests.conftest import ADA, ROOT, Api, Bearer, Database
 from tests.support import databases
 from tests.support.applications import open_app
-from tests.support.hostile import HEADERS, KINDS, NOBODY, T02, T03, T04, T05, T06, T07, T08, now, root, without
-from tests.support.signin import Service, error, open_service, signed_up_file
+from tests.support.invalid_tokens import (
+    HEADERS,
+    KINDS,
+    T02,
+    T03,
+    T04,
+    T05,
+    T06,
+    T07,
+    T08,
+    UNAUTHENTICATED,
+    now,
+    root,
+    without,
+)
+from tests.support.signin import Service, error, file_with_passwords, open_service
 from tests.support.tokens import SERVICE_KEY, sign
 
 FLIPS = 2_000
@@ -56,7 +70,7 @@ def expected(code: str) -> dict[str, tuple[int, str | None]]:
     wanted: dict[str, tuple[int, str | None]] = {}
     for method, path, _ in ROUTES:
         if path.startswith("/auth/v1"):
-            wanted[f"{method} {path}"] = (401, "no_authorization") if code == NOBODY else (403, "")
+            wanted[f"{method} {path}"] = (401, "no_authorization") if code == UNAUTHENTICATED else (403, "")
         else:
             wanted[f"{method} {path}"] = (401, None if method == "HEAD" else code)
     return wanted
@@ -195,7 +209,7 @@ def test_valid_token_is_accepted(steady_service: Service, token: Callable[[], st
 
 def test_T03_token_with_a_flipped_bit_or_changed_character_is_refused(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "flips.db"
-    databases.copy(signed_up_file(), file)
+    databases.copy(file_with_passwords(), file)
     app = open_app(file)
     database = Database(lambda: app, None, app)
     choose = random.Random(11)

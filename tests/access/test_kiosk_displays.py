@@ -161,8 +161,8 @@ def test_audit_log_records_who_created_and_revoked_a_kiosk_display(transaction: 
         f" WHERE relation = 'devices' AND row_key = '{key}' ORDER BY id"
     )
     assert [(action, str(actor), client) for action, actor, client, _ in lines] == [
-        ("make_board", ADA, 1),
-        ("revoke_board", ADA, 1),
+        ("create_kiosk_display", ADA, 1),
+        ("revoke_kiosk_display", ADA, 1),
     ]
     assert token not in str(lines)
     assert kiosk_display.token_digest(token) not in str(lines)

@@ -112,7 +112,7 @@ def test_two_clients_with_one_refresh_token_get_the_same_successors(service: Ser
     assert service.sql("SELECT count(*) FROM sessions") == [(1,)]
 
 
-def test_a_used_refresh_token_ends_the_session_after_30_s(service: Service) -> None:
+def test_used_refresh_token_ends_the_session_after_30_s(service: Service) -> None:
     oldest, *_, newest = line(service, 4)
 
     assert isinstance(refresh(oldest), RefreshTokenUsed)

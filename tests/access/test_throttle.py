@@ -11,7 +11,7 @@ from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_d
 from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
 from engine.current import database
 from tests.conftest import ADA, MOE
-from tests.support.signin import HERE, THERE, Service, open_service
+from tests.support.signin import ORIGIN, OTHER_ORIGIN, Service, open_service
 
 PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8:1::/48")]
 
@@ -41,7 +41,7 @@ def is_refused(guess: SignInAttempt) -> bool:
     return False
 
 
-def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | None = MOE) -> SignInAttempt:
+def guess(origin: str = ORIGIN, email: str = "moe@acme.example", user_id: str | None = MOE) -> SignInAttempt:
     return sign_in_attempt(email, origin, user_id)
 
 
@@ -52,7 +52,7 @@ def guess(origin: str = HERE, email: str = "moe@acme.example", user_id: str | No
     ("peer", "forwarded", "found"),
     [
         pytest.param("192.0.2.7", None, "192.0.2.7", id="peer"),
-        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="anybody-may-write-the-header"),
+        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="header-of-an-untrusted-client"),
         pytest.param("10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-says"),
         pytest.param("10.0.0.1", "6.6.6.6, 192.0.2.7", "192.0.2.7", id="only-its-own-word"),
         pytest.param("10.0.0.1", "6.6.6.6,192.0.2.7,10.0.0.2", "192.0.2.7", id="two-proxies"),
@@ -135,40 +135,40 @@ def test_attempts_on_an_unknown_account_are_counted(service: Service) -> None:
 
 def test_known_origin_has_its_own_count(service: Service) -> None:
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, MOE, HERE)
+        throttle.remember_origin(transaction, MOE, ORIGIN)
     for _ in range(10):
-        count(guess(THERE))
+        count(guess(OTHER_ORIGIN))
 
-    assert is_refused(guess(THERE))
-    assert not is_refused(guess(HERE))
+    assert is_refused(guess(OTHER_ORIGIN))
+    assert not is_refused(guess(ORIGIN))
     for _ in range(10):
-        count(guess(HERE))
-    assert is_refused(guess(HERE))
+        count(guess(ORIGIN))
+    assert is_refused(guess(ORIGIN))
 
 
 @pytest.mark.parametrize("tries_here", [1, 5, 9])
 def test_limit_does_not_reveal_known_origins(service: Service, tries_here: int) -> None:
     """Nor whether there is the account: it is refused as one that was invented."""
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, MOE, HERE)
+        throttle.remember_origin(transaction, MOE, ORIGIN)
     for whom in ({}, {"email": "ghost@nowhere.example", "user_id": None}):
-        for place in [HERE] * tries_here + [THERE] * (10 - tries_here):
+        for place in [ORIGIN] * tries_here + [OTHER_ORIGIN] * (10 - tries_here):
             count(guess(place, **whom))
 
-        assert is_refused(guess(THERE, **whom))
+        assert is_refused(guess(OTHER_ORIGIN, **whom))
 
 
 def test_origin_is_known_for_30_days_and_for_its_own_account_only(service: Service) -> None:
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, ADA, HERE)
-        throttle.remember_origin(transaction, MOE, HERE)
+        throttle.remember_origin(transaction, ADA, ORIGIN)
+        throttle.remember_origin(transaction, MOE, ORIGIN)
     service.age(30 * 24 * 3_600 + 1)
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, ADA, THERE)
+        throttle.remember_origin(transaction, ADA, OTHER_ORIGIN)
     for _ in range(10):
         count(guess("203.0.113.1"))
 
-    assert is_refused(guess(HERE))
+    assert is_refused(guess(ORIGIN))
     assert service.sql("SELECT count(*) FROM origins WHERE user_id = ?", ADA) == [(1,)]
 
 
@@ -177,15 +177,15 @@ def test_origin_is_known_for_30_days_and_for_its_own_account_only(service: Servi
 
 def test_101st_attempt_from_an_origin_is_refused_for_any_account(service: Service) -> None:
     for place in range(100):
-        count(guess(HERE, f"user{place}@nowhere.example", None))
+        count(guess(ORIGIN, f"user{place}@nowhere.example", None))
 
-    assert is_refused(guess(HERE, "another@nowhere.example", None))
-    assert not is_refused(guess(THERE, "another@nowhere.example", None))
+    assert is_refused(guess(ORIGIN, "another@nowhere.example", None))
+    assert not is_refused(guess(OTHER_ORIGIN, "another@nowhere.example", None))
 
 
 def test_expired_attempts_are_deleted(service: Service) -> None:
     for place in range(20):
-        count(guess(HERE, f"user{place}@nowhere.example", None))
+        count(guess(ORIGIN, f"user{place}@nowhere.example", None))
     service.age(901)
 
     count(guess())

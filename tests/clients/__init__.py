@@ -1,1 +1,1 @@
-"""Real consumers, unmodified, against the running gunicorn: what they are promised, in their own words."""
+"""Tests of unmodified client libraries against a running service."""

@@ -1,6 +1,6 @@
-"""A running service for each module, over a fresh copy of the data set, and people who are signed in to it.
+"""A running service for each module, over a fresh copy of the data set, and signed-in clients.
 
-A module that needs other settings makes its own with `serve`.
+A module that needs other settings starts its own service with `serve`.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ from tests.support import databases
 
 @pytest.fixture(scope="session")
 def base(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """The data set as a database, with passwords; nobody writes to it, or is connected to it."""
+    """A database of the data set with passwords. It has no connections and stays unchanged."""
     return load(tmp_path_factory.mktemp("clients"))
 
 
@@ -27,8 +27,8 @@ def serve(base: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         def make(**settings: str) -> Server:
             directory = tmp_path_factory.mktemp("server")
             databases.copy(base, directory / "walkthrough.db")
-            # Entered first, hence done last: nobody is connected any more.
-            running.callback(databases.give_back_under, directory)
+            # Registered first, so it runs last, after all connections are closed.
+            running.callback(databases.release_databases_below, directory)
             return running.enter_context(serving(directory, **settings))
 
         yield make
@@ -42,7 +42,8 @@ def server(serve: Callable[..., Server]) -> Server:
 @pytest.fixture(scope="module")
 def consumers(server: Server) -> Iterator:
     """The module's supabase-py clients: `consumers.signed_in("moe")`."""
-    from tests.clients.consumers import Consumers  # here: only its users skip where it is missing
+    # Imported here, so that only users of this fixture skip if supabase-py is missing.
+    from tests.clients.consumers import Consumers
 
     made = Consumers(server)
     yield made

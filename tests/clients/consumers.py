@@ -1,4 +1,4 @@
-"""How the suites make supabase-py clients. Whoever imports this is skipped where supabase-py is missing."""
+"""Clients of supabase-py for the tests. Modules that import this one are skipped if supabase-py is missing."""
 
 import ssl
 from collections.abc import Callable
@@ -21,13 +21,13 @@ AuthApiError = supabase_auth.errors.AuthApiError
 AuthRetryableError = supabase_auth.errors.AuthRetryableError
 AuthWeakPasswordError = supabase_auth.errors.AuthWeakPasswordError
 
-TLS = ssl.create_default_context()  # nobody uses it, and httpx takes 30 ms to make one for each client
+TLS = ssl.create_default_context()  # unused, and httpx takes 30 ms to create one for each client
 
 
 class Consumers:
-    """Makes supabase-py clients of one server, and closes their connections in the end.
+    """Creates supabase-py clients of one server, and closes their connections at the end.
 
-    Each gets an httpx client of its own, as its options allow: those it makes itself it never closes.
+    Each client gets its own httpx client by its options, since supabase-py never closes those that it creates.
     """
 
     def __init__(self, server: Server) -> None:
@@ -38,10 +38,9 @@ class Consumers:
     def connect(
         self, key: str = tokens.ANON_KEY, *, authorization: str | None = None, keepalive: int | None = 20
     ) -> Client:
-        """Make a client that nobody is signed in to.
+        """Create a client without a signed-in user.
 
-        With `authorization` it sends that bearer; with a `keepalive` of 0 each request comes by a
-        fresh connection.
+        With `authorization` it sends this token. With a `keepalive` of 0 each request uses a new connection.
         """
         limits = httpx.Limits(max_keepalive_connections=keepalive)
         self.opened.append(httpx.Client(follow_redirects=True, limits=limits, verify=TLS))
@@ -50,13 +49,13 @@ class Consumers:
         return supabase.create_client(self.server.url, key, options)
 
     def sign_in(self, name: str, password: str | None = None, **options: int) -> Client:
-        """Make a client and sign one of the cast in to it, or anybody by e-mail and password."""
+        """Create a client and sign in a user of the data set, or any user by e-mail and password."""
         consumer = self.connect(**options)
         consumer.auth.sign_in_with_password(credentials(name, password))
         return consumer
 
     def signed_in(self, name: str) -> Client:
-        """Return the one client that this person is signed in to."""
+        """Return the shared client of a signed-in user."""
         if name not in self.known:
             self.known[name] = self.sign_in(name)
         return self.known[name]
@@ -70,15 +69,15 @@ def credentials(name: str, password: str | None = None) -> dict[str, str]:
     return {"email": EMAILS.get(name, name), "password": password or password_of(name)}
 
 
-def refused(call: Callable) -> tuple[str | None, str | None]:
-    """Return code and message of the error that a data call has to end in."""
+def error_of(call: Callable) -> tuple[str | None, str | None]:
+    """Return code and message of the error of a data call; fail without one."""
     with pytest.raises(APIError) as caught:
         call()
     return (caught.value.code, caught.value.message)
 
 
-def auth_refused(call: Callable) -> tuple[int, str | None]:
-    """Return status and code of the error that a sign-in call has to end in."""
+def auth_error_of(call: Callable) -> tuple[int, str | None]:
+    """Return status and code of the error of a sign-in call; fail without one."""
     with pytest.raises(AuthApiError) as caught:
         call()
     return (caught.value.status, caught.value.code)

@@ -1,4 +1,4 @@
-"""Node and supabase-js, installed once from the npm registry into js/node_modules; skips where they cannot be had."""
+"""Node and supabase-js, installed once from the npm registry into js/node_modules. Tests skip without them."""
 
 import fcntl
 import re
@@ -15,7 +15,7 @@ LOCK = JS / "package-lock.json"
 
 INSTALL_SECONDS_MAX = 240
 
-# What npm and Node say when it is the network's fault, and not the lock file's.
+# Messages of npm and Node for network errors, as opposed to errors of the lock file.
 UNREACHABLE = re.compile(
     r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|EHOSTUNREACH|ETIMEDOUT|ERR_SOCKET_TIMEOUT"
     r"|ENOTCACHED|UNABLE_TO_\w+|SELF_SIGNED_\w+|E40[137]|E50\d|network"
@@ -23,9 +23,9 @@ UNREACHABLE = re.compile(
 
 
 def installed() -> Path:
-    """Return node_modules, holding what package-lock.json says."""
+    """Return node_modules with the packages of package-lock.json."""
     npm = shutil.which("npm")
-    with LOCK.open() as guard:  # several test processes may come at once
+    with LOCK.open() as guard:  # several test processes may install at once
         fcntl.flock(guard, fcntl.LOCK_EX)
         if is_current():
             return MODULES

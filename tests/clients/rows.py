@@ -1,4 +1,4 @@
-"""Rows that one test makes for itself, by supabase-py, and the words in which writes are refused."""
+"""Rows that tests create with supabase-py, and error messages of refused writes."""
 
 import uuid
 from collections.abc import Callable
@@ -14,13 +14,13 @@ SignedIn = Callable[[str], Client]
 
 
 def building(owner: Client, **columns: object) -> int:
-    """Make a building that nothing else knows, for one test."""
+    """Create a building for one test."""
     row = {"name": f"Test {uuid.uuid4()}", "client_id": 1, **columns}
     return owner.table("buildings").insert(row).execute().data[0]["id"]
 
 
 def inspections(owner: Client, building_id: int, *statuses: str) -> list[int]:
-    """Make one inspection for each status; return their ids."""
+    """Create one inspection for each status; return their ids."""
     rows = [{"building_id": building_id, "inspection_type": "fire", "status": status} for status in statuses]
     return [row["id"] for row in owner.table("inspections").insert(rows).execute().data]
 

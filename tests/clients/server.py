@@ -1,4 +1,4 @@
-"""The service as it is deployed: its own gunicorn and settings file, a port and a database of its own."""
+"""A service as deployed: gunicorn with the shipped settings, and an own port and database."""
 
 import json
 import os
@@ -25,7 +25,7 @@ STOP_SECONDS_MAX = 20  # gunicorn.conf.py gives the last requests 15 s
 POLL_SECONDS = 0.02
 
 KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
-# Nothing else of the developer's environment reaches the service: it might be a setting of theirs.
+# The service gets no other variables of the developer's environment, which may be settings.
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 
@@ -42,7 +42,7 @@ class Server:
 
 
 def password_of(name: str) -> str:
-    """Return the password that `load` gives to one of the cast.
+    """Return the password that `load` gives to a user of the data set.
 
     >>> password_of("Moe")
     'moe walks every floor'
@@ -51,7 +51,7 @@ def password_of(name: str) -> str:
 
 
 def load(directory: Path) -> Path:
-    """Make a database of the data set, the cast with passwords, by the service's own command."""
+    """Create a database of the data set, with passwords, by the service's own command."""
     rows = json.loads(DATASET.read_text())
     for user in rows["users"]:
         user["password"] = password_of(user["name"])
@@ -72,7 +72,7 @@ def load(directory: Path) -> Path:
 
 @contextmanager
 def serving(directory: Path, **settings: str) -> Iterator[Server]:
-    """Run gunicorn over what `directory`/walkthrough.db names, from its first answer to its last."""
+    """Run gunicorn over `directory`/walkthrough.db; wait for its first response and for its end."""
     port = free_port()
     server = Server(f"http://127.0.0.1:{port}", directory)
     env = environment(
@@ -111,7 +111,7 @@ def wait_until_live(process: subprocess.Popen, server: Server) -> None:
 
 
 def stop(process: subprocess.Popen, server: Server) -> None:
-    """Ask by TERM, as service managers do; one that has to be killed has failed."""
+    """Stop with SIGTERM, as service managers do. Fail if the service has to be killed."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:

@@ -1,6 +1,6 @@
-"""supabase-js in a real Chromium, on a page of another origin: what only a browser asks for.
+"""supabase-js in Chromium, on a page of another origin: CORS and preflights.
 
-Nothing is intercepted: the preflights are the browser's own, heard over its DevTools protocol.
+The tests intercept nothing. They observe the browser's preflights over the DevTools protocol.
 """
 
 import shutil
@@ -35,9 +35,9 @@ FLAGS = (
 DAY_SECONDS = 86_400
 
 
-@dataclass  # without slots: playwright leaves a mark on whoever listens
+@dataclass  # without slots: playwright sets an attribute on listeners
 class Preflights:
-    """Every OPTIONS request the browser made of its own accord, and how it was answered."""
+    """Each OPTIONS request that the browser sent by itself, and its response."""
 
     asked: dict[str, dict] = field(default_factory=dict)
     answered: dict[str, dict] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Preflights:
         self.answered[event["requestId"]] = answered
 
     def to(self, path: str, method: str) -> tuple[dict, dict]:
-        """Return the first preflight to a path for a method: what was asked, what was answered."""
+        """Return the request and the response of the first preflight to a path for a method."""
         for id_, asked in self.asked.items():
             if path in asked.get("url", "") and asked.get("method") == method:
                 return asked, self.answered[id_]
@@ -97,7 +97,7 @@ def static_site(modules: Path) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     site = ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
     thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.05})
@@ -120,8 +120,8 @@ def port() -> Iterator[int]:
 def context(
     serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[playwright.BrowserContext]:
-    """A browser with an empty profile. It goes before the services do: it keeps connections open."""
-    assert serve, "set up first, hence stopped last"
+    """A browser with an empty profile. It stops before the services, since it keeps connections open."""
+    assert serve, "this fixture is set up first, so it is stopped last"
     binary = next(filter(None, map(shutil.which, BROWSERS)), None)
     if binary is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
@@ -135,7 +135,7 @@ def context(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page with a supabase-js client in `client`, and what its browser asked beforehand."""
+    """A page with a supabase-js client in `client`, and the preflights of its browser."""
 
     page: playwright.Page
     preflights: Preflights
@@ -161,7 +161,7 @@ def sign_in(opened: Page, name: str) -> dict:
 
 @pytest.fixture(scope="module")
 def opened(context: playwright.BrowserContext, port: int, server: Server) -> Page:
-    """A page of http://localhost:port, which the default settings let in; nobody is signed in."""
+    """A page of http://localhost:port, which the default settings allow, without a signed-in user."""
     return open_page(context, f"http://localhost:{port}", server)
 
 

@@ -1,11 +1,11 @@
-"""Filters, orders, counts and who reads what, as postgrest-py says them: the bare client, at the root path."""
+"""Filters, orders, counts and visible rows with postgrest-py alone, at the root path."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 
 import pytest
 
-from tests.clients.consumers import postgrest, refused
+from tests.clients.consumers import error_of, postgrest
 from tests.clients.server import Server
 from tests.conftest import CAST
 from tests.support import tokens
@@ -15,7 +15,7 @@ Bare = postgrest.SyncPostgrestClient
 
 @pytest.fixture(scope="module")
 def bare(server: Server) -> Iterator[Callable[[str], Bare]]:
-    """`bare("moe")` is a client without Supabase around it: two headers, and no /rest/v1."""
+    """`bare("moe")` returns a client without Supabase: two headers, and no /rest/v1."""
     known: dict[str, Bare] = {}
 
     def find(name: str) -> Bare:
@@ -106,7 +106,7 @@ BUILDINGS_WHERE = {
 
 
 @pytest.mark.parametrize("name", BUILDINGS_WHERE)
-def test_filter_takes_any_text_and_number(root: Bare, name: str) -> None:
+def test_filter_accepts_any_text_and_number(root: Bare, name: str) -> None:
     narrow, expected = BUILDINGS_WHERE[name]
 
     found = narrow(root.from_("buildings").select("id")).order("id").execute()
@@ -132,7 +132,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_order_and_page(root: Bare, name: str) -> None:
+def test_order_and_range(root: Bare, name: str) -> None:
     arrange, expected = ORDERS[name]
 
     found = arrange(root.from_("inspections").select("id")).execute()
@@ -159,20 +159,20 @@ def test_head_counts_without_rows(root: Bare) -> None:
     assert (found.data, found.count) == ([], 5)
 
 
-def test_csv_is_text(root: Bare) -> None:
+def test_csv_is_returned_as_text(root: Bare) -> None:
     asked = root.from_("buildings").select("id,name,floors").in_("id", [3, 4]).order("id").csv()
 
     assert asked.execute().data == ('id,name,floors\n3,"Depot 100%",\n4,"Ash, ""The"" Lofts (North)",7')
 
 
-def test_single_is_the_row_itself(root: Bare) -> None:
+def test_single_returns_an_object(root: Bare) -> None:
     found = root.from_("inspectors").select("id,name").eq("id", 1).single().execute()
 
     assert found.data == {"id": 1, "name": "Ines Vega"}
 
 
 @pytest.mark.parametrize(("id_", "rows"), [(99, 0), (1, 3)])
-def test_single_refuses_none_and_many(root: Bare, id_: int, rows: int) -> None:
+def test_single_refuses_zero_and_many_rows(root: Bare, id_: int, rows: int) -> None:
     asked = root.from_("inspections").select("id").eq("building_id", id_).single()
 
     with pytest.raises(postgrest.APIError) as caught:
@@ -186,7 +186,7 @@ def test_single_refuses_none_and_many(root: Bare, id_: int, rows: int) -> None:
     }
 
 
-def test_maybe_single_takes_one_or_none(root: Bare) -> None:
+def test_maybe_single_accepts_one_or_no_row(root: Bare) -> None:
     inspectors = root.from_("inspectors").select("name")
 
     assert inspectors.eq("id", 99).maybe_single().execute() is None
@@ -194,10 +194,10 @@ def test_maybe_single_takes_one_or_none(root: Bare) -> None:
     assert found.data == {"name": "Ivo Kral"}
 
 
-def test_maybe_single_refuses_many(root: Bare) -> None:
+def test_maybe_single_refuses_many_rows(root: Bare) -> None:
     asked = root.from_("inspectors").select("name").maybe_single()
 
-    assert refused(asked.execute)[0] in ("406", "PGRST116")
+    assert error_of(asked.execute)[0] in ("406", "PGRST116")
 
 
 VISIBLE = {
@@ -211,7 +211,7 @@ VISIBLE = {
 
 
 @pytest.mark.parametrize("name", VISIBLE)
-def test_each_person_reads_what_is_theirs(bare: Callable[[str], Bare], name: str) -> None:
+def test_each_user_reads_visible_rows(bare: Callable[[str], Bare], name: str) -> None:
     inspections, buildings = VISIBLE[name]
 
     listed = bare(name).from_("inspections").select("id", count="exact").order("id").execute()
@@ -232,13 +232,13 @@ def test_inspection_grant_does_not_show_its_building(bare: Callable[[str], Bare]
     ]
 
 
-def test_filter_through_an_embed_cannot_see_a_hidden_row(bare: Callable[[str], Bare]) -> None:
+def test_filter_through_an_embed_ignores_hidden_rows(bare: Callable[[str], Bare]) -> None:
     found = bare("moe").from_("inspections").select("id,buildings!inner(id)")
 
     assert found.eq("buildings.name", "Mill Court").execute().data == []
 
 
-def test_both_schemes_of_paths_answer_alike(server: Server, bare: Callable[[str], Bare]) -> None:
+def test_root_and_rest_v1_paths_return_the_same(server: Server, bare: Callable[[str], Bare]) -> None:
     under = Bare(f"{server.url}/rest/v1", headers=dict(bare("moe").headers))
 
     with under:

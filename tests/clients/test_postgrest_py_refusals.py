@@ -1,10 +1,10 @@
-"""What is refused, and by which code, as postgrest-py tells it: the bare client, at the root path."""
+"""Refused requests and their error codes with postgrest-py alone, at the root path."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.clients.consumers import refused
+from tests.clients.consumers import error_of
 from tests.clients.server import Server
 from tests.clients.test_postgrest_py import Bare
 from tests.conftest import CAST, MAX
@@ -13,7 +13,7 @@ from tests.support import tokens
 
 @pytest.fixture(scope="module")
 def bare(server: Server) -> Iterator[Callable[[str], Bare]]:
-    """`bare("moe")` is a client without Supabase around it: two headers, and no /rest/v1."""
+    """`bare("moe")` returns a client without Supabase: two headers, and no /rest/v1."""
     known: dict[str, Bare] = {}
 
     def find(name: str) -> Bare:
@@ -109,26 +109,26 @@ ERRORS = {
 def test_error_has_its_code_and_message(root: Bare, name: str) -> None:
     ask, code, message = ERRORS[name]
 
-    refusal = refused(ask(root).execute)
+    refusal = error_of(ask(root).execute)
 
     assert refusal == (code, message or refusal[1])
-    assert refusal[1], "an error says something"
+    assert refusal[1], "an error has a message"
 
 
-DEEP = "inspections(buildings(inspections(buildings(inspections(buildings(id))))))"
-BOUNDS = {
+DEEP_SELECT = "inspections(buildings(inspections(buildings(inspections(buildings(id))))))"
+LIMITS = {
     "in values": (lambda c: c.select("id").in_("id", range(1001)), "1,000"),
     "conditions": (lambda c: c.select("id").or_(",".join(["id.eq.1"] * 101)), "100"),
     "a pattern": (lambda c: c.select("id").like("name", "x" * 257), "256"),
-    "embeds": (lambda c: c.select(DEEP), "5"),
+    "embeds": (lambda c: c.select(DEEP_SELECT), "5"),
 }
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-def test_bound_is_named_where_it_is_crossed(root: Bare, name: str) -> None:
-    overdo, bound = BOUNDS[name]
+@pytest.mark.parametrize("name", LIMITS)
+def test_exceeded_limit_is_named(root: Bare, name: str) -> None:
+    overdo, bound = LIMITS[name]
 
-    code, message = refused(overdo(root.from_("buildings")).execute)
+    code, message = error_of(overdo(root.from_("buildings")).execute)
 
     assert code, message
     assert bound in message.replace("1000", "1,000")
@@ -146,53 +146,53 @@ FOREIGN_OPERATORS = {
 
 
 @pytest.mark.parametrize("name", FOREIGN_OPERATORS)
-def test_operator_that_no_column_has_is_refused_not_ignored(root: Bare, name: str) -> None:
+def test_unsupported_operator_is_refused(root: Bare, name: str) -> None:
     narrowed = FOREIGN_OPERATORS[name](root.from_("buildings").select("id"))
 
-    code, message = refused(narrowed.execute)
+    code, message = error_of(narrowed.execute)
 
     assert code, message
     assert message, code
 
 
-def test_head_that_is_refused_still_tells_its_code(root: Bare) -> None:
+def test_refused_head_has_an_error_code(root: Bare) -> None:
     asked = root.from_("buildings").select("nope", count="exact", head=True)
 
-    assert refused(asked.execute)[0] == "42703"
+    assert error_of(asked.execute)[0] == "42703"
 
 
-def test_count_may_stand_alone_in_a_select(root: Bare) -> None:
-    """`select=count` is older than `count()`, and what many consumers write."""
+def test_bare_count_in_a_select_is_accepted(root: Bare) -> None:
+    """`select=count` is older than `count()`, and many clients use it."""
     asked = root.from_("inspections").select("count").eq("status", "scheduled").single()
 
     assert asked.execute().data == {"count": 3}
 
 
-def test_two_limits_never_open_a_list(root: Bare) -> None:
-    """postgrest-py repeats the parameter; either may win, but not neither."""
+def test_repeated_limit_is_applied(root: Bare) -> None:
+    """postgrest-py repeats the parameter. One of the two values must apply."""
     found = root.from_("inspections").select("id").limit(1).limit(2).execute()
 
     assert len(found.data) in (1, 2)
 
 
-def test_without_a_bearer_nothing_is_read(server: Server) -> None:
-    with Bare(server.url, headers={"apikey": tokens.ANON_KEY}) as nobody:
-        refusal = refused(nobody.from_("inspections").select("*").execute)
+def test_request_without_a_bearer_token_is_refused(server: Server) -> None:
+    with Bare(server.url, headers={"apikey": tokens.ANON_KEY}) as tokenless:
+        refusal = error_of(tokenless.from_("inspections").select("*").execute)
 
     assert refusal == ("42501", "permission denied for table inspections")
 
 
-def test_without_an_apikey_nothing_is_read(server: Server) -> None:
+def test_request_without_an_apikey_is_refused(server: Server) -> None:
     with Bare(server.url, headers={"Authorization": CAST["root"].authorization()}) as keyless:
-        _, message = refused(keyless.from_("inspections").select("*").execute)
+        _, message = error_of(keyless.from_("inspections").select("*").execute)
 
     assert message == "No API key found in request"
 
 
-def test_wrong_apikey_reads_nothing(server: Server) -> None:
+def test_wrong_apikey_is_refused(server: Server) -> None:
     headers = {"apikey": "guessed", "Authorization": CAST["root"].authorization()}
     with Bare(server.url, headers=headers) as guesser:
-        _, message = refused(guesser.from_("inspections").select("*").execute)
+        _, message = error_of(guesser.from_("inspections").select("*").execute)
 
     assert message == "Invalid API key"
 
@@ -204,14 +204,14 @@ BEARERS = {
     "expired": (tokens.token_for(MAX, "client_manager", 2, exp=1_700_000_000), "PGRST303"),
     "more than it was": (tokens.token_for(MAX, "client_admin", 2), "PGRST303"),
     "elsewhere": (tokens.token_for(MAX, "client_manager", 1), "PGRST303"),
-    "nobody's": (tokens.token_for("00000000-0000-4000-8000-000000000099", "super_admin", None), "PGRST303"),
+    "unknown user": (tokens.token_for("00000000-0000-4000-8000-000000000099", "super_admin", None), "PGRST303"),
 }
 
 
 @pytest.mark.parametrize("name", BEARERS)
-def test_bad_bearer_has_its_code(server: Server, name: str) -> None:
+def test_invalid_bearer_token_has_an_error_code(server: Server, name: str) -> None:
     token, code = BEARERS[name]
     with Bare(server.url, headers={"apikey": tokens.ANON_KEY}) as guest:
         guest.auth(token)
 
-        assert refused(guest.from_("inspections").select("*").execute)[0] == code
+        assert error_of(guest.from_("inspections").select("*").execute)[0] == code

@@ -1,4 +1,4 @@
-"""Selects, casts and aggregates, as postgrest-py says them: the bare client, at the root path."""
+"""Selects, casts and aggregates with postgrest-py alone, at the root path."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from tests.support import tokens
 
 @pytest.fixture(scope="module")
 def bare(server: Server) -> Iterator[Callable[[str], Bare]]:
-    """`bare("moe")` is a client without Supabase around it: two headers, and no /rest/v1."""
+    """`bare("moe")` returns a client without Supabase: two headers, and no /rest/v1."""
     known: dict[str, Bare] = {}
 
     def find(name: str) -> Bare:
@@ -120,7 +120,7 @@ SELECTS = {
         lambda c: c.from_("inspections").select("id,buildings!inspections_building_id_fkey(name)").eq("id", 3),
         [{"id": 3, "buildings": {"name": "Mill Court"}}],
     ),
-    "two ways to users, told apart": (
+    "two relationships to users, with a hint": (
         lambda c: (
             c.from_("client_manager_building_access")
             .select(

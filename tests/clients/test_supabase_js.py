@@ -1,4 +1,4 @@
-"""The suites in js/, run by Node against the running service: one test here for each test there."""
+"""The suites in js/, run by Node against a running service. Each of their tests is a test here."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def names_in(suite: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
-    """`outcomes("read")` runs a suite, once, and says why each of its tests failed, or None."""
+    """`outcomes("read")` runs a suite once, and returns the failure of each of its tests, or None."""
     node.installed()
 
     @cache
@@ -32,7 +32,7 @@ def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
         ran = subprocess.run(
             [str(node.NODE), "--test-reporter=./reporter.js", f"{suite}.test.js"],
             cwd=node.JS,
-            env={"SERVICE": json.dumps(whereabouts(server)), "PATH": "/usr/bin:/bin"},
+            env={"SERVICE": json.dumps(service_environment(server)), "PATH": "/usr/bin:/bin"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -46,7 +46,7 @@ def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
     return run
 
 
-def whereabouts(server: Server) -> dict:
+def service_environment(server: Server) -> dict:
     users = json.loads(DATASET.read_text())["users"]
     cast = {
         user["name"].lower(): {"id": user["id"], "email": user["email"], "password": password_of(user["name"])}
@@ -67,5 +67,5 @@ def test_supabase_js(outcomes: Callable, suite: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-def test_every_test_of_a_suite_is_reported_here(outcomes: Callable, suite: str) -> None:
+def test_all_tests_of_a_suite_are_listed(outcomes: Callable, suite: str) -> None:
     assert sorted(outcomes(suite)) == sorted(names_in(suite))

@@ -1,8 +1,8 @@
-"""Who reads what, as supabase-py asks for it, under /rest/v1."""
+"""Visible rows with supabase-py, under /rest/v1."""
 
 import pytest
 
-from tests.clients.consumers import Client, Consumers, refused
+from tests.clients.consumers import Client, Consumers, error_of
 from tests.clients.rows import LOFTS, SignedIn
 from tests.conftest import MAX, MOE, ROOT
 from tests.support import tokens
@@ -26,7 +26,7 @@ def max_(signed_in: SignedIn) -> Client:
 # -- Reading, under /rest/v1
 
 
-def test_signed_in_people_read_what_is_theirs(signed_in: SignedIn) -> None:
+def test_signed_in_users_read_visible_rows(signed_in: SignedIn) -> None:
     seen = {"moe": [1], "max": [LOFTS], "mia": []}
 
     for name, expected in seen.items():
@@ -60,14 +60,14 @@ def test_counted_page_with_an_embed(max_: Client) -> None:
 
 
 def test_data_call_before_sign_in_is_refused(consumers: Consumers) -> None:
-    nobody = consumers.connect()
+    anonymous = consumers.connect()
 
-    refusal = refused(nobody.table("inspections").select("*").execute)
+    refusal = error_of(anonymous.table("inspections").select("*").execute)
 
     assert refusal == ("42501", "permission denied for table inspections")
 
 
-def test_token_of_another_issuer_is_taken_by_header(consumers: Consumers) -> None:
+def test_token_of_another_issuer_is_accepted_in_a_header(consumers: Consumers) -> None:
     token = tokens.token_for(MAX, "client_manager", 2)
     consumer = consumers.connect(authorization=token)
 
@@ -76,7 +76,7 @@ def test_token_of_another_issuer_is_taken_by_header(consumers: Consumers) -> Non
     assert rows == [{"id": 6}, {"id": 7}]
 
 
-def test_token_of_another_issuer_is_taken_by_postgrest_auth(consumers: Consumers) -> None:
+def test_token_of_another_issuer_is_accepted_by_postgrest_auth(consumers: Consumers) -> None:
     consumer = consumers.connect()
     consumer.postgrest.auth(tokens.token_for(MOE, "client_manager", 1))
 

@@ -1,4 +1,4 @@
-"""Sign-in, sessions and the admin API, as supabase-py says them."""
+"""Sign-in, sessions and accounts with supabase-py."""
 
 import contextlib
 import uuid
@@ -15,12 +15,12 @@ from tests.clients.consumers import (
     AuthWeakPasswordError,
     Client,
     Consumers,
-    auth_refused,
+    auth_error_of,
     credentials,
-    refused,
+    error_of,
     supabase,
 )
-from tests.conftest import BOB, MAX, MIA, MOE, NO_ONE
+from tests.conftest import BOB, MAX, MIA, MOE, UNKNOWN_USER_ID
 from tests.support import tokens
 
 SignedIn = Callable[[str], Client]
@@ -34,8 +34,8 @@ def service(consumers: Consumers) -> Client:
 
 
 @pytest.fixture
-def newcomer(service: Client) -> tuple[str, str, str]:
-    """A manager of client 1 that no other test knows: id, e-mail, password."""
+def new_manager(service: Client) -> tuple[str, str, str]:
+    """Id, e-mail and password of a manager of client 1 for one test."""
     email, password = f"{uuid.uuid4()}@acme.example", "first words to remember"
     made = service.auth.admin.create_user(
         {
@@ -63,7 +63,7 @@ def test_sign_in_returns_a_session(consumers: Consumers) -> None:
     assert session.user.user_metadata["name"] == "Moe"
 
 
-def test_access_token_is_a_plain_jwt(signed_in: SignedIn) -> None:
+def test_access_token_is_a_standard_jwt(signed_in: SignedIn) -> None:
     session = signed_in("bob").auth.get_session()
 
     claims = jwt.decode(session.access_token, tokens.SECRET_KEY, algorithms=["HS256"], audience="authenticated")
@@ -75,8 +75,8 @@ def test_access_token_is_a_plain_jwt(signed_in: SignedIn) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The '(timeout|verify)' parameter:DeprecationWarning")
-def test_client_made_as_the_manual_says(consumers: Consumers) -> None:
-    """With options, timers and connections of its own making."""
+def test_default_client_signs_in_and_out(consumers: Consumers) -> None:
+    """The client creates its own options, timers and connections."""
     moe = supabase.create_client(consumers.server.url, tokens.ANON_KEY)
 
     moe.auth.sign_in_with_password(credentials("moe"))
@@ -88,21 +88,21 @@ def test_client_made_as_the_manual_says(consumers: Consumers) -> None:
     assert rows == [{"id": 1}]
 
 
-def test_people_who_sign_in_at_once_all_get_in(consumers: Consumers) -> None:
+def test_concurrent_sign_ins_succeed(consumers: Consumers) -> None:
     clients = [consumers.connect() for _ in range(8)]
 
     def user_of(client: Client) -> str:
         for _ in range(TRIES):
-            # Who had no turn within the time of an answer is told so, and the client that it may try again.
+            # A sign-in that waits too long for a hash gets a retryable error.
             with contextlib.suppress(AuthRetryableError):
                 return client.auth.sign_in_with_password(credentials("moe")).user.id
-        raise AssertionError("nobody ever gets in")
+        raise AssertionError("no attempt succeeds")
 
     with ThreadPoolExecutor(len(clients)) as pool:
         assert list(pool.map(user_of, clients)) == [MOE] * 8
 
 
-def test_sign_in_takes_the_email_in_any_case(consumers: Consumers) -> None:
+def test_sign_in_accepts_the_email_in_any_case(consumers: Consumers) -> None:
     moe = consumers.connect()
     given = {**credentials("moe"), "email": "Moe@ACME.example"}
 
@@ -110,12 +110,12 @@ def test_sign_in_takes_the_email_in_any_case(consumers: Consumers) -> None:
 
 
 @pytest.mark.parametrize("email", ["mia@acme.example", "nobody@acme.example"])
-def test_wrong_password_and_unknown_user_read_alike(consumers: Consumers, email: str) -> None:
-    nobody = consumers.connect()
+def test_wrong_password_and_unknown_user_share_one_error(consumers: Consumers, email: str) -> None:
+    anonymous = consumers.connect()
     given = {"email": email, "password": "not this one"}
 
     with pytest.raises(AuthApiError) as caught:
-        nobody.auth.sign_in_with_password(given)
+        anonymous.auth.sign_in_with_password(given)
 
     assert (caught.value.status, caught.value.code, caught.value.message) == (
         400,
@@ -124,30 +124,30 @@ def test_wrong_password_and_unknown_user_read_alike(consumers: Consumers, email:
     )
 
 
-def test_get_user_answers_the_user(signed_in: SignedIn) -> None:
+def test_get_user_returns_the_user(signed_in: SignedIn) -> None:
     user = signed_in("max").auth.get_user().user
 
     assert (user.id, user.email) == (MAX, "max@borough.example")
 
 
-def test_get_user_of_a_bad_token(consumers: Consumers) -> None:
-    nobody = consumers.connect()
+def test_get_user_refuses_an_invalid_token(consumers: Consumers) -> None:
+    anonymous = consumers.connect()
 
-    assert auth_refused(lambda: nobody.auth.get_user("a.b.c")) == (403, "bad_jwt")
+    assert auth_error_of(lambda: anonymous.auth.get_user("a.b.c")) == (403, "bad_jwt")
 
 
-def test_get_user_of_an_expired_token(consumers: Consumers) -> None:
+def test_get_user_refuses_an_expired_token(consumers: Consumers) -> None:
     expired = tokens.token_for(MAX, "client_manager", 2, exp=1_700_000_000)
-    nobody = consumers.connect()
+    anonymous = consumers.connect()
 
-    assert auth_refused(lambda: nobody.auth.get_user(expired)) == (403, "bad_jwt")
+    assert auth_error_of(lambda: anonymous.auth.get_user(expired)) == (403, "bad_jwt")
 
 
-def test_get_user_of_nobody(consumers: Consumers) -> None:
-    token = tokens.token_for(NO_ONE, "client_manager", 2)
-    nobody = consumers.connect()
+def test_get_user_refuses_a_token_of_an_unknown_user(consumers: Consumers) -> None:
+    token = tokens.token_for(UNKNOWN_USER_ID, "client_manager", 2)
+    anonymous = consumers.connect()
 
-    assert auth_refused(lambda: nobody.auth.get_user(token)) == (403, "user_not_found")
+    assert auth_error_of(lambda: anonymous.auth.get_user(token)) == (403, "user_not_found")
 
 
 def test_get_claims_verifies_at_the_server(signed_in: SignedIn) -> None:
@@ -158,7 +158,7 @@ def test_get_claims_verifies_at_the_server(signed_in: SignedIn) -> None:
     assert answer["claims"]["role"] == "client_manager"
 
 
-def test_set_session_in_a_second_client(consumers: Consumers, signed_in: SignedIn) -> None:
+def test_session_is_set_in_a_second_client(consumers: Consumers, signed_in: SignedIn) -> None:
     session = signed_in("max").auth.get_session()
     second = consumers.connect()
 
@@ -179,7 +179,7 @@ def test_refresh_rotates_the_token(consumers: Consumers) -> None:
     assert consumer.table("clients").select("id").execute().data == [{"id": 1}]
 
 
-def test_used_refresh_token_is_answered_with_the_newest(consumers: Consumers) -> None:
+def test_used_refresh_token_returns_the_newest(consumers: Consumers) -> None:
     consumer = consumers.sign_in("mia")
     parent = consumer.auth.get_session().refresh_token
 
@@ -189,16 +189,16 @@ def test_used_refresh_token_is_answered_with_the_newest(consumers: Consumers) ->
     assert second.refresh_token == first.refresh_token
 
 
-def test_refresh_with_an_unknown_token(consumers: Consumers) -> None:
+def test_refresh_with_an_unknown_token_is_refused(consumers: Consumers) -> None:
     consumer = consumers.connect()
 
-    refusal = auth_refused(lambda: consumer.auth.refresh_session("never-given-out"))
+    refusal = auth_error_of(lambda: consumer.auth.refresh_session("never-given-out"))
 
     assert refusal == (400, "refresh_token_not_found")
 
 
 def test_refresh_ignores_a_stale_authorization_header(consumers: Consumers) -> None:
-    """supabase-py sends its last user token there, expired or not."""
+    """supabase-py sends its last user token, which may have expired."""
     session = consumers.sign_in("mia").auth.get_session()
     expired = tokens.token_for(MIA, "client_manager", 1, exp=1_700_000_000)
     stale = consumers.connect(authorization=expired)
@@ -206,8 +206,8 @@ def test_refresh_ignores_a_stale_authorization_header(consumers: Consumers) -> N
     assert stale.auth.refresh_session(session.refresh_token).user.id == MIA
 
 
-def test_update_user_merges_metadata(consumers: Consumers, newcomer: tuple) -> None:
-    user_id, email, password = newcomer
+def test_update_user_merges_metadata(consumers: Consumers, new_manager: tuple) -> None:
+    user_id, email, password = new_manager
     nell = consumers.sign_in(email, password)
 
     user = nell.auth.update_user({"data": {"name": "Nelly", "lang": "de"}}).user
@@ -218,8 +218,8 @@ def test_update_user_merges_metadata(consumers: Consumers, newcomer: tuple) -> N
     assert row == {"id": user_id, "name": "Nelly"}
 
 
-def test_user_metadata_confers_no_right(consumers: Consumers, newcomer: tuple) -> None:
-    _, email, password = newcomer
+def test_user_metadata_grants_no_rights(consumers: Consumers, new_manager: tuple) -> None:
+    _, email, password = new_manager
     nell = consumers.sign_in(email, password)
 
     nell.auth.update_user({"data": {"role": "super_admin", "client_id": 2}})
@@ -229,33 +229,33 @@ def test_user_metadata_confers_no_right(consumers: Consumers, newcomer: tuple) -
     assert nell.table("buildings").select("id").execute().data == []
 
 
-def test_new_password_ends_the_other_sessions(consumers: Consumers, newcomer: tuple) -> None:
-    _, email, password = newcomer
+def test_new_password_ends_the_other_sessions(consumers: Consumers, new_manager: tuple) -> None:
+    _, email, password = new_manager
     here, there = (consumers.sign_in(email, password) for _ in range(2))
 
     here.auth.update_user({"password": "second words to remember"})
 
     assert here.auth.get_user().user.email == email
-    assert refused(there.table("clients").select("id").execute)[0] == "PGRST303"
-    assert auth_refused(there.auth.refresh_session)[0] == 400
+    assert error_of(there.table("clients").select("id").execute)[0] == "PGRST303"
+    assert auth_error_of(there.auth.refresh_session)[0] == 400
     given = {"email": email, "password": password}
-    old = auth_refused(lambda: consumers.connect().auth.sign_in_with_password(given))
+    old = auth_error_of(lambda: consumers.connect().auth.sign_in_with_password(given))
     assert old == (400, "invalid_credentials")
     again = consumers.sign_in(email, "second words to remember")
     assert again.auth.get_user().user.email == email
 
 
-def test_same_password_is_no_new_one(consumers: Consumers, newcomer: tuple) -> None:
-    _, email, password = newcomer
+def test_same_password_is_refused(consumers: Consumers, new_manager: tuple) -> None:
+    _, email, password = new_manager
     nell = consumers.sign_in(email, password)
 
-    refusal = auth_refused(lambda: nell.auth.update_user({"password": password}))
+    refusal = auth_error_of(lambda: nell.auth.update_user({"password": password}))
 
     assert refusal == (422, "same_password")
 
 
-def test_weak_password_says_why(consumers: Consumers, newcomer: tuple) -> None:
-    _, email, password = newcomer
+def test_weak_password_is_refused_with_reasons(consumers: Consumers, new_manager: tuple) -> None:
+    _, email, password = new_manager
     nell = consumers.sign_in(email, password)
 
     with pytest.raises(AuthWeakPasswordError) as caught:
@@ -265,13 +265,13 @@ def test_weak_password_says_why(consumers: Consumers, newcomer: tuple) -> None:
     assert caught.value.reasons
 
 
-def sessions(consumers: Consumers, newcomer: tuple, count: int) -> list[Client]:
-    _, email, password = newcomer
+def sessions(consumers: Consumers, new_manager: tuple, count: int) -> list[Client]:
+    _, email, password = new_manager
     return [consumers.sign_in(email, password) for _ in range(count)]
 
 
-def alive(consumer: Client) -> bool:
-    """Say whether the session's access token is still taken."""
+def is_accepted(consumer: Client) -> bool:
+    """Return whether the session's access token is still accepted."""
     try:
         return consumer.table("clients").select("id").execute().data == [{"id": 1}]
     except APIError as error:
@@ -280,47 +280,47 @@ def alive(consumer: Client) -> bool:
         return False
 
 
-def test_sign_out_of_others_keeps_this_one(consumers: Consumers, newcomer: tuple) -> None:
-    here, there, elsewhere = sessions(consumers, newcomer, 3)
+def test_sign_out_of_others_keeps_this_session(consumers: Consumers, new_manager: tuple) -> None:
+    here, there, elsewhere = sessions(consumers, new_manager, 3)
 
     here.auth.sign_out({"scope": "others"})
 
-    assert [alive(consumer) for consumer in (here, there, elsewhere)] == [True, False, False]
-    assert auth_refused(there.auth.refresh_session)[0] == 400
+    assert [is_accepted(consumer) for consumer in (here, there, elsewhere)] == [True, False, False]
+    assert auth_error_of(there.auth.refresh_session)[0] == 400
 
 
-def test_local_sign_out_keeps_the_others(consumers: Consumers, newcomer: tuple) -> None:
-    here, there = sessions(consumers, newcomer, 2)
+def test_local_sign_out_keeps_other_sessions(consumers: Consumers, new_manager: tuple) -> None:
+    here, there = sessions(consumers, new_manager, 2)
     token = here.auth.get_session().access_token
 
     here.auth.sign_out({"scope": "local"})
 
     assert here.auth.get_session() is None
-    assert auth_refused(lambda: here.auth.get_user(token)) == (403, "session_not_found")
-    assert alive(there)
+    assert auth_error_of(lambda: here.auth.get_user(token)) == (403, "session_not_found")
+    assert is_accepted(there)
 
 
-def test_global_sign_out_ends_all(consumers: Consumers, newcomer: tuple) -> None:
-    here, there = sessions(consumers, newcomer, 2)
+def test_global_sign_out_ends_all_sessions(consumers: Consumers, new_manager: tuple) -> None:
+    here, there = sessions(consumers, new_manager, 2)
 
     here.auth.sign_out()
 
     assert here.auth.get_session() is None
-    assert not alive(there)
-    assert refused(here.table("clients").select("id").execute)[0] == "42501"
+    assert not is_accepted(there)
+    assert error_of(here.table("clients").select("id").execute)[0] == "42501"
 
 
-def test_unknown_scope_of_a_sign_out_is_refused(consumers: Consumers, newcomer: tuple) -> None:
-    (here,) = sessions(consumers, newcomer, 1)
+def test_unknown_scope_of_a_sign_out_is_refused(consumers: Consumers, new_manager: tuple) -> None:
+    (here,) = sessions(consumers, new_manager, 1)
 
-    refusal = auth_refused(lambda: here.auth.sign_out({"scope": "everything"}))
+    refusal = auth_error_of(lambda: here.auth.sign_out({"scope": "everything"}))
 
     assert refusal == (400, "validation_failed")
-    assert alive(here)
+    assert is_accepted(here)
 
 
-def test_events_of_a_visit(consumers: Consumers, newcomer: tuple) -> None:
-    _, email, password = newcomer
+def test_auth_events_of_a_session(consumers: Consumers, new_manager: tuple) -> None:
+    _, email, password = new_manager
     events: list[str] = []
     nell = consumers.connect()
     nell.auth.on_auth_state_change(lambda event, session: events.append(event))
@@ -333,9 +333,9 @@ def test_events_of_a_visit(consumers: Consumers, newcomer: tuple) -> None:
     assert events == ["SIGNED_IN", "USER_UPDATED", "TOKEN_REFRESHED", "SIGNED_OUT"]
 
 
-def test_nobody_signs_themself_up(consumers: Consumers) -> None:
+def test_sign_up_is_refused(consumers: Consumers) -> None:
     given = {"email": "eve@x.org", "password": "let me in, please"}
 
-    refusal = auth_refused(lambda: consumers.connect().auth.sign_up(given))
+    refusal = auth_error_of(lambda: consumers.connect().auth.sign_up(given))
 
     assert refusal == (422, "signup_disabled")

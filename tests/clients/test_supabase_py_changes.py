@@ -1,10 +1,10 @@
-"""Updates, deletes and their bounds, as supabase-py says them. Every test makes the rows it changes."""
+"""Updates, deletes and their limits with supabase-py. Each test creates the rows that it changes."""
 
 from datetime import datetime
 
 import pytest
 
-from tests.clients.consumers import Client, refused
+from tests.clients.consumers import Client, error_of
 from tests.clients.rows import IN_USE, LOFTS, RLS, SignedIn, building, inspections, statuses_in
 
 
@@ -68,12 +68,12 @@ def test_update_with_select_and_embedded_name(ada: Client) -> None:
 
 
 def test_update_without_a_filter_is_refused(ada: Client) -> None:
-    refusal = refused(ada.table("buildings").update({"name": "All"}).execute)
+    refusal = error_of(ada.table("buildings").update({"name": "All"}).execute)
 
     assert refusal == ("21000", "UPDATE requires a WHERE clause")
 
 
-def test_update_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) -> None:
+def test_update_does_not_match_a_hidden_row(ada: Client, signed_in: SignedIn) -> None:
     written = ada.table("buildings").update({"name": "Mine"}).in_("id", [LOFTS, 5]).execute()
 
     assert written.data == []
@@ -81,21 +81,21 @@ def test_update_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) ->
     assert [row["name"] for row in names.execute().data] == ['Ash, "The" Lofts (North)', "Größe Straße"]
 
 
-def test_update_cannot_give_a_row_away(ada: Client) -> None:
+def test_update_that_moves_a_row_out_of_scope_is_refused(ada: Client) -> None:
     place = building(ada)
 
-    refusal = refused(ada.table("buildings").update({"client_id": 2}).eq("id", place).execute)
+    refusal = error_of(ada.table("buildings").update({"client_id": 2}).eq("id", place).execute)
 
     assert refusal == ("42501", RLS.format("buildings"))
 
 
 def test_manager_updates_nothing(max_: Client) -> None:
-    refusal = refused(max_.table("inspections").update({"notes": "x"}).eq("id", 6).execute)
+    refusal = error_of(max_.table("inspections").update({"notes": "x"}).eq("id", 6).execute)
 
     assert refusal == ("42501", "permission denied for table inspections")
 
 
-def test_updated_at_follows_and_created_at_stays(ada: Client) -> None:
+def test_update_sets_updated_at_and_keeps_created_at(ada: Client) -> None:
     place = building(ada)
     before = ada.table("buildings").select("created_at").eq("id", place).single().execute().data
 
@@ -127,7 +127,7 @@ def test_delete_minimal_counts(ada: Client) -> None:
     assert (removed.data, removed.count) == ([], 2)
 
 
-def test_delete_takes_readings_along(ada: Client) -> None:
+def test_delete_cascades_to_readings(ada: Client) -> None:
     (inspection,) = inspections(ada, building(ada), "a")
     reading = {"inspection_id": inspection, "gun_id": 5, "result": "positive"}
     ada.table("reports_lead").insert(reading).execute()
@@ -139,18 +139,18 @@ def test_delete_takes_readings_along(ada: Client) -> None:
 
 
 def test_delete_without_a_filter_is_refused(ada: Client) -> None:
-    refusal = refused(ada.table("reports_lead").delete().execute)
+    refusal = error_of(ada.table("reports_lead").delete().execute)
 
     assert refusal == ("21000", "DELETE requires a WHERE clause")
 
 
-def test_delete_of_a_building_in_use_is_refused(ada: Client) -> None:
-    refusal = refused(ada.table("buildings").delete().eq("id", 3).execute)
+def test_delete_of_a_referenced_building_is_refused(ada: Client) -> None:
+    refusal = error_of(ada.table("buildings").delete().eq("id", 3).execute)
 
     assert refusal == ("23503", IN_USE.format("buildings", "inspections_building_id_fkey", "inspections"))
 
 
-def test_delete_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) -> None:
+def test_delete_does_not_match_a_hidden_row(ada: Client, signed_in: SignedIn) -> None:
     assert ada.table("inspections").delete().in_("id", [6, 7]).execute().data == []
     assert len(signed_in("max").table("inspections").select("id").execute().data) == 2
 
@@ -158,19 +158,19 @@ def test_delete_does_not_reach_a_hidden_row(ada: Client, signed_in: SignedIn) ->
 # -- max_affected
 
 
-def test_max_affected_refuses_one_too_many_and_changes_nothing(ada: Client) -> None:
+def test_max_affected_refuses_one_row_more_and_changes_nothing(ada: Client) -> None:
     place = building(ada)
     inspections(ada, place, "a", "b")
     update = ada.table("inspections").update({"status": "z"}).eq("building_id", place)
     delete = ada.table("inspections").delete().eq("building_id", place)
 
-    codes = [refused(call.max_affected(1).execute)[0] for call in (update, delete)]
+    codes = [error_of(call.max_affected(1).execute)[0] for call in (update, delete)]
 
     assert codes == ["PGRST124", "PGRST124"]
     assert statuses_in(ada, place) == ["a", "b"]
 
 
-def test_max_affected_lets_as_many_pass(ada: Client) -> None:
+def test_max_affected_permits_as_many_rows(ada: Client) -> None:
     place = building(ada)
     inspections(ada, place, "a", "b")
     update = ada.table("inspections").update({"status": "z"}).eq("building_id", place)

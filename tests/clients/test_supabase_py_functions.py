@@ -1,12 +1,12 @@
-"""The functions, as supabase-py calls them."""
+"""Function calls with supabase-py."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from tests.clients.consumers import Client, refused
+from tests.clients.consumers import Client, error_of
 from tests.clients.rows import LOFTS, SignedIn, building, inspections
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_dashboard_counts_the_overdue(signed_in: SignedIn) -> None:
     summary = signed_in("moe").rpc("get_inspections_dashboard_summary_fast", get=True).execute()
 
     assert summary.data["total_inspections"] == 4
-    assert summary.data["overdue"] == 2  # 3 and 9, scheduled for days gone by
+    assert summary.data["overdue"] == 2  # 3 and 9, scheduled in the past
 
 
 def test_chart_has_no_gaps(max_: Client) -> None:
@@ -72,10 +72,10 @@ def test_chart_has_no_gaps(max_: Client) -> None:
         ]
 
 
-def test_chart_refuses_a_span_backwards(max_: Client) -> None:
+def test_chart_with_inverted_dates_is_refused(max_: Client) -> None:
     span = {"p_start_date": "2025-05-08", "p_end_date": "2025-05-05"}
 
-    assert refused(max_.rpc("get_building_stats_chart_fast", span).execute)[0] == "22023"
+    assert error_of(max_.rpc("get_building_stats_chart_fast", span).execute)[0] == "22023"
 
 
 def test_building_stats(max_: Client) -> None:
@@ -91,14 +91,14 @@ def test_building_stats(max_: Client) -> None:
         assert stats["lead"]["by_result"]["negative"] == 1
 
 
-def test_building_stats_of_a_hidden_and_a_missing_building_read_alike(max_: Client) -> None:
-    refusals = {refused(max_.rpc("get_building_stats", {"p_building_id": id_}).execute) for id_ in (1, 999)}
+def test_building_stats_of_hidden_and_missing_buildings_share_one_error(max_: Client) -> None:
+    refusals = {error_of(max_.rpc("get_building_stats", {"p_building_id": id_}).execute) for id_ in (1, 999)}
 
     assert len({message.replace("999", "1") for _, message in refusals}) == 1
     assert {code for code, _ in refusals} == {"PT404"}
 
 
-def test_function_answers_head(max_: Client) -> None:
+def test_function_accepts_head(max_: Client) -> None:
     answer = max_.rpc("get_building_stats", {"building_id": LOFTS}, head=True).execute()
 
     assert answer.data == []
@@ -155,7 +155,7 @@ CALLS_REFUSED = {
         ("assign_buildings_to_client_admin", {"admin_id": ADA, "building_ids": [1]}),
         "42501",
     ),
-    "a manager assigns nobody": (
+    "a manager cannot assign": (
         "max",
         ("assign_to_client_manager", {"manager_id": MAX, "building_ids": [], "inspection_ids": []}),
         "42501",
@@ -175,13 +175,17 @@ CALLS_REFUSED = {
         ("assign_to_client_manager", {"manager_id": ADA, "building_ids": [1], "inspection_ids": []}),
         "23514",
     ),
-    "nobody": ("root", ("assign_buildings_to_client_admin", {"admin_id": NO_ONE, "building_ids": [1]}), "23514"),
+    "nobody": (
+        "root",
+        ("assign_buildings_to_client_admin", {"admin_id": UNKNOWN_USER_ID, "building_ids": [1]}),
+        "23514",
+    ),
     "no such building": (
         "root",
         ("assign_buildings_to_client_admin", {"admin_id": ADA, "building_ids": [1, 999]}),
         "42501",
     ),
-    "about somebody else": ("max", ("check_building_access_v2", {"p_building_id": LOFTS, "p_user_id": BOB}), "42501"),
+    "about another user": ("max", ("check_building_access_v2", {"p_building_id": LOFTS, "p_user_id": BOB}), "42501"),
     "an unknown parameter": ("max", ("get_building_stats", {"building": 1}), "PGRST202"),
     "a missing parameter": ("max", ("get_building_stats", {}), "PGRST202"),
     "two opinions": ("max", ("get_building_stats", {"building_id": 1, "p_building_id": 2}), None),
@@ -194,10 +198,10 @@ CALLS_REFUSED = {
 def test_call_is_refused_with_its_code(signed_in: SignedIn, name: str) -> None:
     who, (function, arguments), code = CALLS_REFUSED[name]
 
-    refusal = refused(signed_in(who).rpc(function, arguments).execute)
+    refusal = error_of(signed_in(who).rpc(function, arguments).execute)
 
     assert refusal[0] == (code or refusal[0]), refusal
-    assert refusal[1], "an error says something"
+    assert refusal[1], "an error has a message"
 
 
 CHECKS = {
@@ -210,7 +214,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_check_is_a_true_boolean(signed_in: SignedIn, name: str) -> None:
+def test_check_returns_true(signed_in: SignedIn, name: str) -> None:
     who, function, arguments = CHECKS[name]
 
     for get in (False, True):
@@ -226,7 +230,7 @@ CHECKS_FALSE = {
 
 
 @pytest.mark.parametrize("name", CHECKS_FALSE)
-def test_check_is_a_false_boolean(signed_in: SignedIn, name: str) -> None:
+def test_check_returns_false(signed_in: SignedIn, name: str) -> None:
     who, function, arguments = CHECKS_FALSE[name]
 
     for get in (False, True):
@@ -258,7 +262,7 @@ EXPLANATIONS = {
 
 
 @pytest.mark.parametrize("name", EXPLANATIONS)
-def test_explanation_names_every_reason(signed_in: SignedIn, name: str) -> None:
+def test_explanation_lists_all_reasons(signed_in: SignedIn, name: str) -> None:
     who, (function, arguments), reasons = EXPLANATIONS[name]
 
     for get in (False, True):

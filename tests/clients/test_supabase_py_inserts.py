@@ -1,10 +1,10 @@
-"""Inserts and upserts, as supabase-py says them. Every test makes the rows it changes."""
+"""Inserts and upserts with supabase-py. Each test creates the rows that it changes."""
 
 from datetime import UTC, date, datetime
 
 import pytest
 
-from tests.clients.consumers import Client, refused
+from tests.clients.consumers import Client, error_of
 from tests.clients.rows import LOFTS, NOT_NULL, RLS, VACANT_LOT, SignedIn, building
 from tests.conftest import ADA, MIA
 
@@ -41,7 +41,7 @@ def test_insert_one_returns_the_row(ada: Client) -> None:
     assert made == [{**row, "date_visited": "2025-07-01", "inspector_id": None}]
 
 
-def test_insert_many_fills_what_is_missing_with_null(ada: Client) -> None:
+def test_insert_many_sets_missing_columns_to_null(ada: Client) -> None:
     rows = [
         {"building_id": VACANT_LOT, "inspection_type": "fire", "notes": "one"},
         {"building_id": VACANT_LOT, "inspection_type": "lead", "status": "failed"},
@@ -65,7 +65,7 @@ def test_insert_minimal_returns_nothing(ada: Client) -> None:
     assert len(ada.table("buildings").select("id").eq("name", "Quiet Yard").execute().data) == 1
 
 
-def test_insert_with_select_embeds_in_the_answer(ada: Client) -> None:
+def test_insert_returns_selected_embeds(ada: Client) -> None:
     row = {"building_id": VACANT_LOT, "inspection_type": "fire"}
 
     made = ada.table("inspections").insert(row).select("status, buildings(name)").execute()
@@ -84,13 +84,13 @@ def test_insert_single_is_an_object(ada: Client) -> None:
 def test_insert_single_of_two_writes_neither(ada: Client) -> None:
     rows = [{"name": "Twin", "client_id": 1}, {"name": "Twin", "client_id": 1}]
 
-    code, _ = refused(ada.table("buildings").insert(rows).single().execute)
+    code, _ = error_of(ada.table("buildings").insert(rows).single().execute)
 
     assert code == "PGRST116"
     assert ada.table("buildings").select("id").eq("name", "Twin").execute().data == []
 
 
-def test_integers_and_doubles_come_back_digit_for_digit(root: Client) -> None:
+def test_integers_and_doubles_round_trip(root: Client) -> None:
     row = {"name": "Exact", "client_id": 2, "latitude": 0.1 + 0.2, "longitude": -1e-7}
     numbers = {"floors": 2147483647, "units": -2147483648}
 
@@ -173,15 +173,15 @@ INSERTS_REFUSED = {
 def test_insert_is_refused_with_its_code(signed_in: SignedIn, name: str) -> None:
     who, (table, row), (code, message) = INSERTS_REFUSED[name]
 
-    refusal = refused(signed_in(who).table(table).insert(row).execute)
+    refusal = error_of(signed_in(who).table(table).insert(row).execute)
 
     assert refusal == (code, message or refusal[1])
 
 
-def test_bulk_insert_with_one_row_out_of_reach_writes_none(ada: Client) -> None:
+def test_bulk_insert_with_one_row_out_of_scope_writes_none(ada: Client) -> None:
     rows = [{"name": "Bulk", "client_id": 1}, {"name": "Bulk", "client_id": 2}]
 
-    refusal = refused(ada.table("buildings").insert(rows).execute)
+    refusal = error_of(ada.table("buildings").insert(rows).execute)
 
     assert refusal == ("42501", RLS.format("buildings"))
     assert ada.table("buildings").select("id").eq("name", "Bulk").execute().data == []
@@ -209,7 +209,7 @@ def test_upsert_many_inserts_and_merges(root: Client) -> None:
     assert sorted((r["id"], r["name"]) for r in written.data) == [(place, "Old"), (place + 1000, "New")]
 
 
-def test_upsert_that_ignores_duplicates_keeps_the_first(root: Client) -> None:
+def test_upsert_ignoring_duplicates_keeps_the_first_row(root: Client) -> None:
     row = {"id": 1, "name": "Overwritten"}
 
     ignored = root.table("clients").upsert(row, ignore_duplicates=True).execute()
@@ -232,10 +232,10 @@ def test_upsert_on_conflict_names_the_key(ada: Client) -> None:
     assert found == [{"assigned_by": ADA}]
 
 
-def test_upsert_onto_a_hidden_row_is_refused(ada: Client, signed_in: SignedIn) -> None:
+def test_upsert_of_a_hidden_row_is_refused(ada: Client, signed_in: SignedIn) -> None:
     row = {"id": LOFTS, "name": "Taken over", "client_id": 1}
 
-    code, _ = refused(ada.table("buildings").upsert(row).execute)
+    code, _ = error_of(ada.table("buildings").upsert(row).execute)
 
     assert code == "428C9"
     kept = signed_in("bob").table("buildings").select("name").eq("id", LOFTS).single().execute()

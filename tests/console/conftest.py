@@ -17,7 +17,7 @@ from werkzeug.test import Client, TestResponse
 from tests.clients.server import KEYS, Server, environment, password_of, start, stop, wait_until_live
 from tests.conftest import DATASET, Database, api_over
 from tests.support import databases
-from tests.support.applications import import_rows, lent_app, open_app
+from tests.support.applications import import_rows, open_app, reused_app
 from tests.support.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
@@ -159,7 +159,7 @@ def users_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     source.write_text(json.dumps(rows))
     app = open_app(file)
     import_rows(app, source)
-    databases.settle(app, file)
+    databases.close_for_copy(app, file)
     return file
 
 
@@ -167,7 +167,7 @@ def users_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 def app(users_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[object]:
     file = tmp_path / "walkthrough.db"
     databases.copy(users_file, file)
-    with lent_app(file) as lent:
+    with reused_app(file) as lent:
         yield lent
 
 
@@ -246,7 +246,7 @@ def service(users_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     made.start()
     yield made
     made.stop()
-    databases.give_back_under(directory)
+    databases.release_databases_below(directory)
 
 
 @pytest.fixture(scope="module")

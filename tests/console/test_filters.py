@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from routes.console.components.list_query import list_url, parse_list_query, search_filters
 from routes.console.pages import inspections
 from routes.postgrest.encoding import decode_pairs
-from tests.conftest import NO_ONE
-from tests.safety.examples import sized
+from tests.conftest import UNKNOWN_USER_ID
+from tests.safety.hypothesis_settings import deterministic_settings
 
 PATH = "/console/inspections"
 
@@ -71,7 +71,7 @@ def test_form_adds_to_filters_without_a_field(browse_shared: Callable) -> None:
         ("/console/inspections", "id=gt.0&order=status.asc"),
         ("/console/buildings", "id=gt.0&order=city.desc"),
         ("/console/inspectors", "id=gt.0&order=email.asc"),
-        ("/console/people", f"id=neq.{NO_ONE}&order=email.asc"),
+        ("/console/people", f"id=neq.{UNKNOWN_USER_ID}&order=email.asc"),
     ],
 )
 def test_lists_keep_filters_and_order(browse_shared: Callable, path: str, query: str) -> None:
@@ -135,7 +135,7 @@ WORDS = st.text(CHARACTERS, max_size=120)
 PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES) | WORDS.filter(bool)))
 
 
-@sized(300)
+@deterministic_settings(300)
 @given(pairs=PAIRS, word=WORDS)
 def test_form_round_trip_preserves_filters(pairs: list[tuple[str, str]], word: str) -> None:
     listing = inspections.LISTING

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from routes.console.components import queries
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 TABLES = (
     "client_manager_building_access",
@@ -90,7 +90,7 @@ def test_inspection_page_lists_holders_and_eligible_users(browse_shared: Callabl
     ("who", "key", "person", "status"),
     [
         pytest.param("ada", 1, MAX, 404, id="a manager of another client"),
-        pytest.param("ada", 1, NO_ONE, 404, id="nobody"),
+        pytest.param("ada", 1, UNKNOWN_USER_ID, 404, id="nobody"),
         pytest.param("ada", 1, "nonsense", 404, id="no id"),
         pytest.param("ada", 1, ADA, 403, id="an admin, by an admin"),
         pytest.param("ada", 8, MOE, 403, id="an inspection that one reads"),

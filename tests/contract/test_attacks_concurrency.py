@@ -42,19 +42,19 @@ def service(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
 
 
-def opened(api: Callable) -> object:
-    """The database that is an application's."""
+def database_of(api: Callable) -> object:
+    """Return the database of the application."""
     return api("root").database.app_for("GET", "/").extensions["walkthrough"]
 
 
-# O15: what is said when there was no time says nothing of the rows
+# O15: timeouts reveal nothing about rows
 
 
-def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_O15_lock_timeout_has_one_response(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "writing", partial(resource.writing, 0.05))
     paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
 
-    with databases.queue(opened(own)):
+    with databases.hold_lock_of_app(database_of(own)):
         answers = [own("ada").patch(path, {"name": "Late"}) for path in paths]
 
     assert (answers[0].status, answers[0].headers["Retry-After"]) == (503, "1")
@@ -68,8 +68,8 @@ def test_O15_no_turn_is_told_in_one_text(own: Callable, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("who", ["root", "moe"])
-def test_O15_time_out_is_told_in_one_text(own: Callable, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = type(opened(own))
+def test_O15_statement_timeout_has_one_response(own: Callable, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = type(database_of(own))
     real = kind.reading
     monkeypatch.setattr(kind, "reading", lambda database, **_: real(database, seconds_max=-1.0))
     deep = "buildings(inspections(buildings(inspections(buildings(*)))))"
@@ -85,17 +85,17 @@ def test_O15_time_out_is_told_in_one_text(own: Callable, who: str, monkeypatch: 
     }
 
 
-# W16: rights that go while one waits for the turn to write
+# W16: rights that are lost while a write waits for the lock
 
 
-def ask_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Response]:
-    """Have requests wait for their turn in this order, then let them in."""
+def send_in_order(api: Callable, asked: list[Callable[[], Response]]) -> list[Response]:
+    """Queue requests for the writer lock in this order, release it, and return the responses."""
     with ThreadPoolExecutor(len(asked)) as pool:
-        with databases.queue(opened(api)) as count:
+        with databases.hold_lock_of_app(database_of(api)) as count:
             waiting = []
-            for place, ask in enumerate(asked, start=1):
+            for position, ask in enumerate(asked, start=1):
                 waiting.append(pool.submit(ask))
-                until(lambda place=place: count() == place)
+                until(lambda position=position: count() == position)
         return [each.result(20) for each in waiting]
 
 
@@ -130,10 +130,10 @@ HIRE = ("post", "/auth/v1/admin/users", {"email": "late@acme.example"})  # fmt: 
         pytest.param(DISABLED, GRANT, id="disabled-grant"),
     ],
 )
-def test_W16_who_loses_their_rights_while_they_wait_is_refused(own: Callable, change: tuple, write: tuple) -> None:
+def test_W16_rights_lost_while_waiting_for_the_lock_are_refused(own: Callable, change: tuple, write: tuple) -> None:
     untouched = [json_of(own, path) for path in KEPT]
 
-    first, second = ask_in_order(own, [partial(send, own("root"), *change),
+    first, second = send_in_order(own, [partial(send, own("root"), *change),
                                        partial(send, own("ada"), *write)])  # fmt: skip
 
     assert first.status in (200, 204)
@@ -154,12 +154,12 @@ def test_W16_who_loses_their_rights_while_they_wait_is_refused(own: Callable, ch
         pytest.param(MANAGER_MOVED, ASSIGN, 400, "23514", id="assignee-moved"),
     ],
 )
-def test_W16_row_that_leaves_while_they_wait_is_not_matched(
+def test_W16_row_lost_while_waiting_for_the_lock_is_not_matched(
     own: Callable, change: tuple, write: tuple, status: int, code: str | None
 ) -> None:
     inspections = json_of(own, "/inspections")
 
-    first, second = ask_in_order(own, [partial(send, own("root"), *change),
+    first, second = send_in_order(own, [partial(send, own("root"), *change),
                                        partial(send, own("ada"), *write)])  # fmt: skip
 
     assert first.status == 200
@@ -181,7 +181,7 @@ def json_of(api: Callable, path: str) -> object:
 # W17: two at once, and the same twice
 
 
-def test_W17_of_two_patches_at_once_the_last_wins_and_both_are_whole(service: Served) -> None:
+def test_W17_concurrent_patches_are_atomic_and_the_last_wins(service: Served) -> None:
     start = threading.Barrier(4)
 
     def rename(name: str) -> list[int]:
@@ -209,7 +209,7 @@ def test_W17_of_two_patches_at_once_the_last_wins_and_both_are_whole(service: Se
     assert tuple(row.values()) in whole
 
 
-def test_W17_grants_and_assignments_repeat_harmlessly(api: Callable) -> None:
+def test_W17_concurrent_repeated_grants_succeed(api: Callable) -> None:
     grant, ignoring = {"manager_id": MIA, "building_id": 2}, "resolution=ignore-duplicates"
     assignment = {"manager_id": MIA, "building_ids": [3], "inspection_ids": [1]}
     assert api("ada").post(TO_MANAGERS, grant).status == 201
@@ -229,7 +229,7 @@ def test_W17_grants_and_assignments_repeat_harmlessly(api: Callable) -> None:
 # G10, T09: nothing that one worker ended lives on in the other
 
 
-def test_G10_revocation_holds_at_the_next_request_in_both_workers(service: Served) -> None:
+def test_G10_revocation_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
     grant = f"{TO_MANAGERS}?manager_id=eq.{MOE}&building_id=eq.1"
     with ExitStack() as stack:
         readers = one_in_each_worker(service, stack, "moe")
@@ -244,7 +244,7 @@ def test_G10_revocation_holds_at_the_next_request_in_both_workers(service: Serve
             assert ada.send("POST", TO_MANAGERS, row).status == 201
 
 
-def test_G10_demotion_holds_at_the_next_request_in_both_workers(service: Served) -> None:
+def test_G10_demotion_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
     with ExitStack() as stack:
         readers = one_in_each_worker(service, stack, "bob")
         root = stack.enter_context(closing(service.consumer("root")))

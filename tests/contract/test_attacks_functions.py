@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.access.test_attacks_grants import TO_MANAGERS
-from tests.conftest import ADA, MAX, MIA, MOE, NO_ONE, dump, ids
+from tests.conftest import ADA, MAX, MIA, MOE, UNKNOWN_USER_ID, dump, ids
 
 ASSIGN = "assign_to_client_manager"
 
@@ -49,7 +49,7 @@ def test_G07_invisible_and_unknown_grantees_give_the_same_error(
     api: Callable, who: str, grantee: str, building: int
 ) -> None:
     out_of_reach = api(who).rpc(ASSIGN, assign(grantee, (building,)))
-    unknown = api(who).rpc(ASSIGN, assign(NO_ONE, (building,)))
+    unknown = api(who).rpc(ASSIGN, assign(UNKNOWN_USER_ID, (building,)))
 
     assert (out_of_reach.status, out_of_reach.code) == (400, "23514")
     assert out_of_reach.whole == unknown.whole

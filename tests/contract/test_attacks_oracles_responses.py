@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, dump, ids
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID, dump, ids
 
 
 def test_O10_refused_deletion_names_only_the_referencing_table(api: Callable) -> None:
@@ -31,7 +31,7 @@ CHECKS = {
 @pytest.mark.parametrize(("who", "others"), [("moe", (MIA, ADA, ROOT, MAX)), ("ada", (MAX, BOB, ROOT))])
 def test_O11_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, others: tuple, name: str) -> None:
     row = CHECKS[name][0]
-    about_nobody = api(who).rpc(name, {row: 1, "p_user_id": NO_ONE})
+    about_nobody = api(who).rpc(name, {row: 1, "p_user_id": UNKNOWN_USER_ID})
 
     answers = [api(who).rpc(name, {row: 1, "p_user_id": other}).whole for other in others]
 
@@ -71,7 +71,7 @@ def test_O12_invalid_grantees_give_the_same_error(api: Callable) -> None:
 
     answers = [
         api("ada").rpc("assign_to_client_manager", {"manager_id": grantee, **arguments})
-        for grantee in (NO_ONE, MAX, BOB, ADA, ROOT)
+        for grantee in (UNKNOWN_USER_ID, MAX, BOB, ADA, ROOT)
     ]
 
     assert (answers[0].status, answers[0].code) == (400, "23514")

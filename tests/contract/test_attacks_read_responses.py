@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, CAST, MOE, NO_ONE, RESOURCES, Bearer, Person, ids
+from tests.conftest import ADA, CAST, MOE, RESOURCES, UNKNOWN_USER_ID, Bearer, Person, ids
 from tests.contract.test_attacks_reads import FUNCTIONS
 from tests.support.columns import COLUMNS
 from tests.support.tokens import claims_of, sign
@@ -236,6 +236,6 @@ def test_R20_alternating_callers_see_only_their_rows(api: Callable) -> None:
 
 
 def test_R20_unknown_user_is_refused_despite_valid_signature(api: Callable) -> None:
-    response = api(Person(NO_ONE, "super_admin")).get("/buildings")
+    response = api(Person(UNKNOWN_USER_ID, "super_admin")).get("/buildings")
 
     assert (response.status, response.code) == (401, "PGRST303")

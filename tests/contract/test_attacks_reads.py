@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, MAX, MIA, MOE, NO_ONE, RESOURCES, ids
+from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES, UNKNOWN_USER_ID, ids
 
 FUNCTIONS = {
     "get_inspections_dashboard_summary_fast",
@@ -180,7 +180,7 @@ def test_R08_unhinted_user_of_a_grant_is_ambiguous(api: Callable) -> None:
 
 def test_R08_other_managers_grants_equal_unknown_users(api: Callable) -> None:
     others = api("moe").get(f"/client_manager_building_access?manager_id=eq.{MAX}")
-    nobodys = api("moe").get(f"/client_manager_building_access?manager_id=eq.{NO_ONE}")
+    nobodys = api("moe").get(f"/client_manager_building_access?manager_id=eq.{UNKNOWN_USER_ID}")
 
     assert others.json == []
     assert others.whole == nobodys.whole

@@ -28,7 +28,7 @@ def unchanged_after(
 
 
 # malformed requests for which the privilege is checked first
-NONSENSE = [
+MALFORMED_REQUESTS = [
     ("POST", "", "{"),
     ("POST", "?select=nope", {"nope": 1}),
     ("POST", "?columns=nope", [{"id": "x"}]),
@@ -43,11 +43,11 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-@pytest.mark.parametrize(("method", "query", "body"), NONSENSE)
+@pytest.mark.parametrize(("method", "query", "body"), MALFORMED_REQUESTS)
 def test_W01_manager_is_refused_before_the_row_is_read(
-    steady: Callable, table: str, method: str, query: str, body: object
+    unchanging_api: Callable, table: str, method: str, query: str, body: object
 ) -> None:
-    response = steady("moe").send(method, f"/{table}{query}", body)
+    response = unchanging_api("moe").send(method, f"/{table}{query}", body)
 
     assert response.refusal == privilege(table)
 
@@ -249,10 +249,12 @@ TOO_BROAD = [
 @pytest.mark.parametrize("who", ["root", "service", "ada"])
 @pytest.mark.parametrize("query", TOO_BROAD)
 @pytest.mark.parametrize(("method", "word"), [("PATCH", "UPDATE"), ("DELETE", "DELETE")])
-def test_W10_write_without_a_filter_is_refused(steady: Callable, method: str, word: str, query: str, who: str) -> None:
+def test_W10_write_without_a_filter_is_refused(
+    unchanging_api: Callable, method: str, word: str, query: str, who: str
+) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
 
-    response = unchanged_after(steady, who, method, f"/inspections{query}", body)
+    response = unchanged_after(unchanging_api, who, method, f"/inspections{query}", body)
 
     assert response.refusal == (400, "21000", f"{word} requires a WHERE clause")
 
@@ -309,15 +311,15 @@ def test_W11_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("query", ["idd=eq.1", "id.eq=1", "id=1", "id=", "and=()", "or=()", "id", "=eq.1", "id=eq"])
-def test_W12_misspelled_filter_deletes_nothing(steady: Callable, query: str) -> None:
-    response = unchanged_after(steady, "root", "DELETE", f"/reports_lead?{query}")
+def test_W12_misspelled_filter_deletes_nothing(unchanging_api: Callable, query: str) -> None:
+    response = unchanged_after(unchanging_api, "root", "DELETE", f"/reports_lead?{query}")
 
     assert response.status == 400
 
 
-def test_W12_two_filters_on_a_column_are_combined(steady: Callable) -> None:
+def test_W12_two_filters_on_a_column_are_combined(unchanging_api: Callable) -> None:
     response = unchanged_after(
-        steady, "root", "DELETE", "/reports_lead?id=eq.1&id=eq.2", prefer="return=representation"
+        unchanging_api, "root", "DELETE", "/reports_lead?id=eq.1&id=eq.2", prefer="return=representation"
     )
 
     assert (response.status, response.json) == (200, [])

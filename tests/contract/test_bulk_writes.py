@@ -58,7 +58,7 @@ def test_bulk_insert_equals_single_inserts(api: Callable) -> None:
 
 
 # who, path, rows, preference
-TOGETHER = {
+BULK_WRITES = {
     "new": ("root", "/buildings", [{"name": "a", "client_id": 1}, {"name": "b", "client_id": 2}], None),
     "new-by-an-admin": (
         "ada",
@@ -158,7 +158,7 @@ def written(api: Callable, who: str, path: str, bodies: list, prefer: str | None
     ]
 
 
-@pytest.mark.parametrize(("who", "path", "rows", "prefer"), TOGETHER.values(), ids=TOGETHER)
+@pytest.mark.parametrize(("who", "path", "rows", "prefer"), BULK_WRITES.values(), ids=BULK_WRITES)
 def test_bulk_write_response_equals_single_writes(
     world: Callable, who: str, path: str, rows: list, prefer: str | None
 ) -> None:
@@ -168,14 +168,14 @@ def test_bulk_write_response_equals_single_writes(
 
 
 BUILDING = {"name": "x", "client_id": 1}
-AT_FAULT = {
+INVALID_VALUES = {
     "foreign-key": ({"id": 905, "name": "x", "client_id": 77}, 409, "23503", "(client_id)=(77)"),
     "null": ({"id": 905, "name": None, "client_id": 1}, 400, "23502", None),
 }
 
 
 @pytest.mark.parametrize("prefer", [None, MERGE])
-@pytest.mark.parametrize(("bad", "status", "code", "said"), AT_FAULT.values(), ids=AT_FAULT)
+@pytest.mark.parametrize(("bad", "status", "code", "said"), INVALID_VALUES.values(), ids=INVALID_VALUES)
 def test_failing_row_is_named_and_nothing_is_written(
     api: Callable, bad: dict, status: int, code: str, said: str | None, prefer: str | None
 ) -> None:

@@ -33,11 +33,11 @@ class Fetches:
         self.count = 0
         fetch = execute.fetch_rows
 
-        def counted(*arguments: object) -> list[str]:
+        def count_of(*arguments: object) -> list[str]:
             self.count += 1
             return fetch(*arguments)
 
-        monkeypatch.setattr(execute, "fetch_rows", counted)
+        monkeypatch.setattr(execute, "fetch_rows", count_of)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def people_of(app: Flask) -> Callable[[str], Api]:
 
 @pytest.mark.sqlite("a server has no data version")
 @pytest.mark.parametrize("accept", ["*/*", "text/csv", "application/vnd.pgrst.array+json;nulls=stripped"])
-def test_a_list_is_read_once_and_the_responses_are_equal(
+def test_list_is_read_once_and_the_responses_are_equal(
     workers: list[Callable[[str], Api]], fetches: Fetches, accept: str
 ) -> None:
     first, *others = [workers[0]("moe").get(LIST, headers={"Accept": accept}) for _ in range(3)]
@@ -78,7 +78,7 @@ def test_a_list_is_read_once_and_the_responses_are_equal(
 
 @pytest.mark.sqlite("a server has no data version")
 @pytest.mark.parametrize("path", ["/inspections?id=eq.1", f"/inspections?status=not.in.({'x' * 2_001})"])
-def test_a_row_by_key_and_a_long_statement_are_read_each_time(
+def test_row_by_key_and_long_statement_are_not_cached(
     workers: list[Callable[[str], Api]], fetches: Fetches, path: str
 ) -> None:
     for _ in range(2):
@@ -112,7 +112,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("by", [0, 1], ids=["same-worker", "other-worker"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_change_is_seen_by_the_next_request(
+def test_change_is_read_by_the_next_request(
     workers: list[Callable[[str], Api]], file: Path, change: tuple[str, str, str, object], by: int
 ) -> None:
     reader, people = workers[0], ("root", "ada", "bob", "moe", "mia", "max")
@@ -128,20 +128,18 @@ def test_a_change_is_seen_by_the_next_request(
 
 
 @pytest.mark.sqlite("reaches into the file")
-def test_a_commit_of_another_program_is_seen_by_the_next_request(
-    workers: list[Callable[[str], Api]], file: Path
-) -> None:
+def test_commit_of_another_program_is_read_by_the_next_request(workers: list[Callable[[str], Api]], file: Path) -> None:
     for _ in range(2):
         workers[0]("moe").get(LIST)
     other = driver.connect(str(file), isolation_level=None)
-    other.execute("DELETE FROM audit_context")  # then the delete leaves no line in the audit log
+    other.execute("DELETE FROM audit_context")  # so that the deletion has no audit line
     other.execute("DELETE FROM client_manager_building_access")
     other.close()
 
     assert [row["id"] for row in workers[0]("moe").get(LIST).json] == [3]
 
 
-def test_a_rolled_back_write_is_never_listed(api: Callable) -> None:
+def test_rolled_back_write_is_never_listed(api: Callable) -> None:
     before = api("moe").get(LIST).json
     api("ada").delete("/inspections?id=eq.1", prefer="tx=rollback")
 
@@ -161,11 +159,11 @@ def total_shown(api: Callable, who: str) -> int:
 
 
 def total_counted(api: Callable, who: str) -> int:
-    return counted(api, who, "/inspections")
+    return count_of(api, who, "/inspections")
 
 
-def counted(api: Callable, who: str, path: str) -> int:
-    """The number of rows as the head of a page's answer says it; HEAD, which asks for nothing else, agrees."""
+def count_of(api: Callable, who: str, path: str) -> int:
+    """Return the count in the Content-Range of a page; assert that HEAD returns the same."""
     page = f"{path}{'&' if '?' in path else '?'}limit=1&offset=1"
     found = {ask(page, prefer="count=exact").total for ask in (api(who).get, api(who).head)}
     assert len(found) == 1
@@ -176,7 +174,7 @@ any_total = pytest.mark.parametrize("total", [total_shown, total_counted])
 
 
 @any_total
-def test_a_new_inspection_is_counted_at_once(api: Callable, total: Callable) -> None:
+def test_new_inspection_is_counted_at_once(api: Callable, total: Callable) -> None:
     before = total(api, "ada"), total(api, "moe"), total(api, "bob")
 
     api("ada").post("/inspections", {"building_id": 1, "inspection_type": "fire"})
@@ -185,7 +183,7 @@ def test_a_new_inspection_is_counted_at_once(api: Callable, total: Callable) -> 
 
 
 @any_total
-def test_a_grant_and_its_end_count_at_once(api: Callable, total: Callable) -> None:
+def test_grant_and_revocation_change_the_count_at_once(api: Callable, total: Callable) -> None:
     seen = [total(api, "mia")]
     api("ada").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 1})
     seen.append(total(api, "mia"))
@@ -195,7 +193,7 @@ def test_a_grant_and_its_end_count_at_once(api: Callable, total: Callable) -> No
     assert seen == [0, 3, 0]
 
 
-def test_a_building_that_moves_takes_its_inspections_out_of_the_count_at_once(api: Callable) -> None:
+def test_moved_building_changes_the_count_at_once(api: Callable) -> None:
     before = total_counted(api, "ada"), total_counted(api, "bob")
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
@@ -204,7 +202,7 @@ def test_a_building_that_moves_takes_its_inspections_out_of_the_count_at_once(ap
 
 
 @any_total
-def test_a_rolled_back_write_is_never_counted(api: Callable, total: Callable) -> None:
+def test_rolled_back_write_is_never_counted(api: Callable, total: Callable) -> None:
     before = total(api, "ada")
 
     api("ada").delete("/inspections?id=eq.1", prefer="tx=rollback")
@@ -214,7 +212,7 @@ def test_a_rolled_back_write_is_never_counted(api: Callable, total: Callable) ->
     assert total(api, "ada") == before - 1
 
 
-def test_a_count_inside_a_write_transaction_is_not_cached(database: Database, api: Callable) -> None:
+def test_count_in_a_write_transaction_is_not_cached(database: Database, api: Callable) -> None:
     """The next change gets the audit line of the one that was rolled back."""
     before = total_counted(api, "root")
     inspections = catalog().relations["inspections"]
@@ -232,9 +230,9 @@ def test_a_count_inside_a_write_transaction_is_not_cached(database: Database, ap
 
 @any_total
 def test_each_caller_gets_their_own_count(api: Callable, total: Callable) -> None:
-    everybody = ("root", "ada", "moe", "mia", "bob", "max")
+    users = ("root", "ada", "moe", "mia", "bob", "max")
 
-    assert [total(api, who) for who in everybody] == [9, 7, 4, 0, 4, 2]
+    assert [total(api, who) for who in users] == [9, 7, 4, 0, 4, 2]
 
 
 FILTERS = {
@@ -247,18 +245,18 @@ FILTERS = {
 
 
 @pytest.mark.parametrize(("one", "other"), FILTERS.values(), ids=FILTERS)
-def test_a_count_is_of_its_own_filters(api: Callable, one: str, other: str) -> None:
-    first = [counted(api, "root", f"/inspections?{query}") for query in (one, other)]
+def test_counts_are_cached_by_filter(api: Callable, one: str, other: str) -> None:
+    first = [count_of(api, "root", f"/inspections?{query}") for query in (one, other)]
     rows = [len(api("root").get(f"/inspections?{query}").json) for query in (one, other)]
 
-    again = [counted(api, "root", f"/inspections?{query}") for query in (one, other)]
+    again = [count_of(api, "root", f"/inspections?{query}") for query in (one, other)]
 
     assert first == again == rows
     assert rows[0] != rows[1]
 
 
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+def computed_keys(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The key of each count that is computed through the cache."""
     found: list[object] = []
     get = VersionedCache.get
@@ -273,15 +271,15 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 @pytest.mark.sqlite("a server has no data version")
-def test_pages_of_one_list_share_a_count(api: Callable, computed: list[object]) -> None:
+def test_pages_of_one_list_share_a_count(api: Callable, computed_keys: list[object]) -> None:
     for offset in (1, 2, 3):
         page = f"/inspections?id=lt.1000003&order=id&limit=1&offset={offset}"
         assert api("ada").get(page, prefer="count=exact").headers["Content-Range"].endswith("/7")
 
-    assert len(computed) == 1
+    assert len(computed_keys) == 1
 
 
-def test_counts_with_long_filters_are_not_cached(api: Callable, computed: list[object]) -> None:
-    assert counted(api, "ada", "/inspections?notes=neq." + "x" * 2_001) > 0
+def test_counts_with_long_filters_are_not_cached(api: Callable, computed_keys: list[object]) -> None:
+    assert count_of(api, "ada", "/inspections?notes=neq." + "x" * 2_001) > 0
 
-    assert computed == []
+    assert computed_keys == []

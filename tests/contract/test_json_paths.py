@@ -173,7 +173,7 @@ def test_json_path_filter_respects_access(line: Callable, api: Callable) -> None
 @pytest.mark.server("a file compares texts by code point alone")
 def test_json_text_is_compared_by_code_point(tmp_path: pathlib.Path) -> None:
     """Text columns compare by code point too. A PostgreSQL database otherwise uses its cluster's collation."""
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         connection.execute("CREATE DATABASE of_a_language TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'")
     app = open_app(tmp_path / "a.db", DATABASE_URL=databases.SERVER.format(database="of_a_language"))
     try:
@@ -190,7 +190,7 @@ def test_json_text_is_compared_by_code_point(tmp_path: pathlib.Path) -> None:
         assert [line["name"] for line in later] == ["a", "Ä"]
     finally:
         app.extensions["walkthrough"].close()
-        with databases.connected("postgres") as connection:
+        with databases.connect_to("postgres") as connection:
             connection.execute("DROP DATABASE of_a_language WITH (FORCE)")
 
 

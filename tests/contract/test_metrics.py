@@ -235,7 +235,7 @@ def test_each_worker_reports_all_workers(tmp_path: Path) -> None:
     assert not directory.exists()
 
 
-def run_apart(script: str, directory: Path, *words: str) -> tuple[str, str]:
+def run_in_process(script: str, directory: Path, *words: str) -> tuple[str, str]:
     """Return the output of a process that counts in files of a directory."""
     done = subprocess.run(
         [sys.executable, "-c", script, *words],
@@ -276,7 +276,7 @@ for kind, size_bytes in meters.FILES.items():
 
 def test_files_fit_every_possible_series(tmp_path: Path, directory: Path) -> None:
     """Growing files have holes, and a full disk has no blocks for them at the first write."""
-    expected, _ = run_apart(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
+    expected, _ = run_in_process(EVERY_SERIES, directory, f"sqlite:///{tmp_path / 'a.db'}", str(directory))
 
     lines = expected.splitlines()
     assert len(lines) == len(meters.FILES)
@@ -296,12 +296,12 @@ def test_files_are_allocated_before_use(directory: Path) -> None:
 
 def test_dead_workers_files_are_truncated_and_keep_counts(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
-    run_apart(WORKER, directory, url, "3")
+    run_in_process(WORKER, directory, url, "3")
     (counter,) = directory.glob("counter_*.db")
     pid = int(counter.stem.removeprefix("counter_"))
 
     meters.retire_process(directory, pid)
-    expected, _ = run_apart(WORKER, directory, url, "4")
+    expected, _ = run_in_process(WORKER, directory, url, "4")
     cut = counter.stat().st_size
     meters.allocate(directory, pid)  # a worker with the same number
 
@@ -328,7 +328,7 @@ Flask.test_client = removed
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
 def test_full_disk_makes_worker_count_in_memory_and_log_once(tmp_path: Path, directory: Path) -> None:
-    expected, log = run_apart(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+    expected, log = run_in_process(FULL + WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
 
     assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log.count("counted_in_memory") == 1
@@ -339,9 +339,9 @@ def test_full_disk_makes_worker_count_in_memory_and_log_once(tmp_path: Path, dir
 @pytest.mark.skipif(sys.platform == "darwin", reason="it has no posix_fallocate")
 def test_worker_counting_in_memory_reports_files(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
-    run_apart(WORKER, directory, url, "3")
+    run_in_process(WORKER, directory, url, "3")
 
-    expected, _ = run_apart(FULL + WORKER, directory, url, "5")
+    expected, _ = run_in_process(FULL + WORKER, directory, url, "5")
 
     assert requests_of("GET", "/live", 200) + " 3.0" in expected
 
@@ -357,7 +357,7 @@ with open(Path(sys.argv[2], "else"), "wb", buffering=0) as file:
 MOUNT = 'mount -t tmpfs -o size=4m tmpfs "$1"'
 
 
-def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedProcess:
+def run_on_small_disk(directory: Path, *words: str) -> subprocess.CompletedProcess:
     """Run a process whose directory is a disk of 4 MiB."""
     return subprocess.run(
         ["unshare", "-m", "sh", "-c", f'{MOUNT} && shift && exec "$@"', "sh", str(directory), *words],
@@ -369,12 +369,12 @@ def on_a_disk_of_its_own(directory: Path, *words: str) -> subprocess.CompletedPr
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
 def test_disk_filling_up_does_not_end_worker(tmp_path: Path, directory: Path) -> None:
     """A worker was killed by SIGBUS when it counted its first request on a full disk."""
-    if on_a_disk_of_its_own(directory, "true").returncode:
+    if run_on_small_disk(directory, "true").returncode:
         pytest.skip("to mount a disk takes rights")
     script = EVERY_SERIES.replace("found = ", f"{FILL}found = ", 1)
     url = f"sqlite:///{tmp_path / 'a.db'}"
 
-    done = on_a_disk_of_its_own(directory, sys.executable, "-c", script, url, str(directory))
+    done = run_on_small_disk(directory, sys.executable, "-c", script, url, str(directory))
 
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -382,7 +382,7 @@ def test_disk_filling_up_does_not_end_worker(tmp_path: Path, directory: Path) ->
 def test_worker_starts_without_directory(tmp_path: Path, directory: Path) -> None:
     directory.rmdir()
 
-    expected, log = run_apart(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
+    expected, log = run_in_process(WORKER, directory, f"sqlite:///{tmp_path / 'a.db'}", "3")
 
     assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log.count("counted_in_memory") == 1
@@ -391,7 +391,7 @@ def test_worker_starts_without_directory(tmp_path: Path, directory: Path) -> Non
 def test_worker_survives_removed_directory(tmp_path: Path, directory: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
 
-    expected, log = run_apart(REMOVED + WORKER, directory, url, "3", str(directory))
+    expected, log = run_in_process(REMOVED + WORKER, directory, url, "3", str(directory))
 
     assert requests_of("GET", "/live", 200) + " 3.0" in expected
     assert log == ""

@@ -16,9 +16,9 @@ from tests.conftest import CAST, RESOURCES
 
 SWAGGER = "application/openapi+json"
 JSON = "application/json"
-AS_POSTGREST = ("/rest/v1", "/rest/v1/")
-ROOTS = ("/", *AS_POSTGREST)
-UNTOLD = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
+SUPABASE_ROOTS = ("/rest/v1", "/rest/v1/")
+ROOTS = ("/", *SUPABASE_ROOTS)
+UNDOCUMENTED = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}"}
 """Routes that are no part of the data API's: the operator's, the page, and what answers to no function.
 Nor is the console, all of which stands under /console/: it answers people, not programs."""
 OFTEN_HIDDEN = ("password_hash", "encrypted_password", "sqlite", "gunicorn", "service_key", "metrics")
@@ -30,7 +30,9 @@ def routes(app: object) -> dict[str, set[str]]:
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[a-z]+:)?([a-z_]+)>", r"{\1}", rule.rule)
         found.setdefault(path, set()).update(rule.methods - {"OPTIONS"})
-    return {path: methods for path, methods in found.items() if path not in UNTOLD and not path.startswith("/console")}
+    return {
+        path: methods for path, methods in found.items() if path not in UNDOCUMENTED and not path.startswith("/console")
+    }
 
 
 def operations(document: dict) -> dict[str, set[str]]:
@@ -79,7 +81,7 @@ def test_accept_selects_document(api: Callable, accept: str, expected: str, key:
     assert key in response.json
 
 
-@pytest.mark.parametrize("path", AS_POSTGREST)
+@pytest.mark.parametrize("path", SUPABASE_ROOTS)
 @pytest.mark.parametrize(
     ("accept", "expected"),
     [
@@ -149,7 +151,7 @@ def test_rest_v1_has_the_routes_of_tables_and_functions(document: dict, pristine
     mirrored = {
         path.removeprefix("/rest/v1") or "/": methods
         for path, methods in routes(pristine).items()
-        if path.startswith("/rest/v1") and path.removeprefix("/rest/v1") not in UNTOLD
+        if path.startswith("/rest/v1") and path.removeprefix("/rest/v1") not in UNDOCUMENTED
     }
     both = {
         path: methods

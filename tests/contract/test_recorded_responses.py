@@ -21,12 +21,12 @@ def test_response_matches_recording(api: Callable, case: dict) -> None:
     if reason := DELIBERATE_DIFFERENCES.get(case["id"]):
         pytest.skip(reason)
 
-    answer = api(recorded.sender(case["user"])).send(case["method"], case["path"], case["body"], **spelled(case))
+    answer = api(recorded.sender(case["user"])).send(case["method"], case["path"], case["body"], **send_arguments(case))
 
     assert recorded.difference(case, answer) is None
 
 
-def spelled(case: dict) -> dict:
+def send_arguments(case: dict) -> dict:
     """Split the case's headers into the arguments of `send`. The content type is the case's, or none."""
     headers = dict(case["headers"])
     return {"content_type": headers.pop("Content-Type", None), "headers": headers}

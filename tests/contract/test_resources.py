@@ -14,7 +14,7 @@ from models import RESOURCES, credential
 from models.fields import ColumnDefault
 from tests import conftest
 from tests.support import databases
-from tests.support.access_requests import WELL_FORMED, well_formed
+from tests.support.access_requests import VALID_WRITES, send_valid_write
 from tests.support.applications import open_app
 from tests.support.columns import COLUMNS
 
@@ -36,7 +36,7 @@ def triggers(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_tests_cover_every_resource() -> None:
     """The access matrices and the safety suite cover the listed resources and columns."""
-    assert set(conftest.RESOURCES) == set(WELL_FORMED) == set(COLUMNS) == WRITTEN
+    assert set(conftest.RESOURCES) == set(VALID_WRITES) == set(COLUMNS) == WRITTEN
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -65,7 +65,7 @@ def test_audit_triggers_exist(api: Callable, triggers: set[str], name: str) -> N
     """
     assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
 
-    assert well_formed(api, "root", "POST", name).status == 201
+    assert send_valid_write(api, "root", "POST", name).status == 201
 
     (expected, *_) = api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
     assert set(expected["after"]) == set(COLUMNS[name])
@@ -98,7 +98,7 @@ def test_derived_column_is_maintained_by_the_database(name: str) -> None:
     in_keys = {each.parent.name for key in table.foreign_key_constraints for each in key.elements}
 
     for hidden in set(RESOURCES[name].derived) - in_keys:
-        assert f"FROM {name} " in CLIENT_MISMATCHES, f"{name}.{hidden} may part from what it is derived of"
+        assert f"FROM {name} " in CLIENT_MISMATCHES, f"{name}.{hidden} can differ from its source"
 
 
 @pytest.mark.server("a file's foreign keys take rows along in the order of their keys by themselves")

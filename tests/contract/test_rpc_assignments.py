@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT, dump, ids
-from tests.support.functions import TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, WELL_CALLED
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID, dump, ids
+from tests.support.functions import TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, VALID_CALLS
 
 
 def grants(api: Callable, table: str, grantee: str) -> list[dict]:
@@ -116,13 +116,13 @@ WITHOUT_THE_RIGHT = [
 @pytest.mark.parametrize(
     ("who", "name", "arguments"), [line[1:] for line in WITHOUT_THE_RIGHT], ids=[line[0] for line in WITHOUT_THE_RIGHT]
 )
-def test_assigning_without_the_right_is_refused(steady: Callable, who: str, name: str, arguments: dict) -> None:
-    before = dump(steady)
+def test_assigning_without_the_right_is_refused(unchanging_api: Callable, who: str, name: str, arguments: dict) -> None:
+    before = dump(unchanging_api)
 
-    response = steady(who).rpc(name, arguments)
+    response = unchanging_api(who).rpc(name, arguments)
 
     assert (response.status, response.code) == (403, "42501")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 # id, who, function, arguments: all or nothing, and no id in the answer
@@ -144,19 +144,19 @@ OUT_OF_REACH = [
 @pytest.mark.parametrize(
     ("who", "name", "arguments"), [line[1:] for line in OUT_OF_REACH], ids=[line[0] for line in OUT_OF_REACH]
 )
-def test_one_invisible_id_assigns_nothing(steady: Callable, who: str, name: str, arguments: dict) -> None:
-    before = dump(steady)
+def test_one_invisible_id_assigns_nothing(unchanging_api: Callable, who: str, name: str, arguments: dict) -> None:
+    before = dump(unchanging_api)
 
-    response = steady(who).rpc(name, arguments)
+    response = unchanging_api(who).rpc(name, arguments)
 
     assert (response.status, response.code) == (403, "42501")
     assert "987" not in response.text
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
-def test_hidden_and_missing_ids_give_the_same_error(steady: Callable) -> None:
+def test_hidden_and_missing_ids_give_the_same_error(unchanging_api: Callable) -> None:
     answers = [
-        steady("ada").rpc(TO_MANAGER, to_manager(MIA, buildings, inspections)).whole
+        unchanging_api("ada").rpc(TO_MANAGER, to_manager(MIA, buildings, inspections)).whole
         for buildings, inspections in (([4], []), ([5], []), ([999], []), ([1, 999], []))
     ]
 
@@ -165,15 +165,29 @@ def test_hidden_and_missing_ids_give_the_same_error(steady: Callable) -> None:
 
 # id, who, function, arguments without the grantee, the grantees that are none
 NO_GRANTEE = [
-    ("root-admin-buildings", "root", TO_ADMIN_BUILDINGS, "admin_id", {"building_ids": [1]}, (MOE, ROOT, NO_ONE)),
-    ("root-admin-inspections", "root", TO_ADMIN_INSPECTIONS, "admin_id", {"inspection_ids": [1]}, (MAX, ROOT, NO_ONE)),
+    (
+        "root-admin-buildings",
+        "root",
+        TO_ADMIN_BUILDINGS,
+        "admin_id",
+        {"building_ids": [1]},
+        (MOE, ROOT, UNKNOWN_USER_ID),
+    ),
+    (
+        "root-admin-inspections",
+        "root",
+        TO_ADMIN_INSPECTIONS,
+        "admin_id",
+        {"inspection_ids": [1]},
+        (MAX, ROOT, UNKNOWN_USER_ID),
+    ),
     (
         "root-manager",
         "root",
         TO_MANAGER,
         "manager_id",
         {"building_ids": [1], "inspection_ids": []},
-        (ADA, ROOT, NO_ONE),
+        (ADA, ROOT, UNKNOWN_USER_ID),
     ),
     (
         "ada-manager",
@@ -181,7 +195,7 @@ NO_GRANTEE = [
         TO_MANAGER,
         "manager_id",
         {"building_ids": [1], "inspection_ids": []},
-        (ADA, BOB, MAX, ROOT, NO_ONE),
+        (ADA, BOB, MAX, ROOT, UNKNOWN_USER_ID),
     ),
     (
         "ada-manager-nothing",
@@ -189,7 +203,7 @@ NO_GRANTEE = [
         TO_MANAGER,
         "manager_id",
         {"building_ids": [], "inspection_ids": []},
-        (ADA, BOB, MAX, ROOT, NO_ONE),
+        (ADA, BOB, MAX, ROOT, UNKNOWN_USER_ID),
     ),
 ]
 
@@ -200,15 +214,15 @@ NO_GRANTEE = [
     ids=[line[0] for line in NO_GRANTEE],
 )
 def test_invalid_grantees_give_the_same_error(
-    steady: Callable, who: str, name: str, parameter: str, arguments: dict, grantees: tuple
+    unchanging_api: Callable, who: str, name: str, parameter: str, arguments: dict, grantees: tuple
 ) -> None:
-    before = dump(steady)
+    before = dump(unchanging_api)
 
-    answers = [steady(who).rpc(name, {parameter: grantee, **arguments}) for grantee in grantees]
+    answers = [unchanging_api(who).rpc(name, {parameter: grantee, **arguments}) for grantee in grantees]
 
     assert [(answer.status, answer.code) for answer in answers] == [(400, "23514")] * len(grantees)
     assert {answer.text for answer in answers} == {answers[0].text}
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 NOT_IDS = [None, {}, "x", "1", 5, True, [1.5], ["x"], [None], [True], [[1]], [{}]]
@@ -224,8 +238,8 @@ NOT_IDS = [None, {}, "x", "1", 5, True, [1.5], ["x"], [None], [True], [[1]], [{}
         (TO_MANAGER, "inspection_ids"),
     ],
 )
-def test_array_of_invalid_ids_is_refused(steady: Callable, name: str, parameter: str, value: object) -> None:
-    response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})
+def test_array_of_invalid_ids_is_refused(unchanging_api: Callable, name: str, parameter: str, value: object) -> None:
+    response = unchanging_api("root").rpc(name, {**VALID_CALLS[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
 
@@ -235,8 +249,8 @@ def test_array_of_invalid_ids_is_refused(steady: Callable, name: str, parameter:
     ("name", "parameter"),
     [(TO_ADMIN_BUILDINGS, "admin_id"), (TO_ADMIN_INSPECTIONS, "admin_id"), (TO_MANAGER, "manager_id")],
 )
-def test_grantee_must_be_a_uuid(steady: Callable, name: str, parameter: str, value: object) -> None:
-    response = steady("root").rpc(name, {**WELL_CALLED[name], parameter: value})
+def test_grantee_must_be_a_uuid(unchanging_api: Callable, name: str, parameter: str, value: object) -> None:
+    response = unchanging_api("root").rpc(name, {**VALID_CALLS[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
 
@@ -251,10 +265,10 @@ def test_grantee_must_be_a_uuid(steady: Callable, name: str, parameter: str, val
     ],
 )
 def test_ids_are_limited_to_1000(api: Callable, name: str, parameter: str) -> None:
-    at_the_bound = api("root").rpc(name, {**WELL_CALLED[name], parameter: [2] * 1000})
+    at_the_bound = api("root").rpc(name, {**VALID_CALLS[name], parameter: [2] * 1000})
     before = dump(api)
 
-    beyond = api("root").rpc(name, {**WELL_CALLED[name], parameter: [3] * 1001})
+    beyond = api("root").rpc(name, {**VALID_CALLS[name], parameter: [3] * 1001})
 
     assert at_the_bound.status == 200
     assert beyond.status == 400

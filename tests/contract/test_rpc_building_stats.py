@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.functions import CHECK_BUILDING, EXPLAIN_BUILDING, STATS, WELL_CALLED, day, one_building
+from tests.support.functions import CHECK_BUILDING, EXPLAIN_BUILDING, STATS, VALID_CALLS, day, one_building
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe"])
@@ -87,7 +87,7 @@ NOT_AN_ID = ["x", "", "1_000", "1.0", "１", 1.5, True, [], [1], {}, {"id": 1}]
 def test_building_id_must_be_an_integer(api: Callable, name: str, value: object) -> None:
     parameter = "building_id" if name == STATS else "p_building_id"
 
-    response = api("root").rpc(name, {**WELL_CALLED[name], parameter: value})
+    response = api("root").rpc(name, {**VALID_CALLS[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
 
@@ -97,6 +97,6 @@ def test_building_id_must_be_an_integer(api: Callable, name: str, value: object)
 def test_building_id_beyond_64_bits_is_refused(api: Callable, name: str, value: int) -> None:
     parameter = "building_id" if name == STATS else "p_building_id"
 
-    response = api("root").rpc(name, {**WELL_CALLED[name], parameter: value})
+    response = api("root").rpc(name, {**VALID_CALLS[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22003")

@@ -5,17 +5,17 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.support.functions import (
-    ABOUT_SOMEBODY,
     CHECK_BUILDING,
     CHECK_INSPECTION,
     EXPLAIN_BUILDING,
     EXPLAIN_INSPECTION,
-    WELL_CALLED,
+    FUNCTIONS_WITH_USER_ID,
+    VALID_CALLS,
 )
 
-MAY_ASK = [
+PERMITTED = [
     ("moe", MOE),
     ("mia", MIA),
     ("max", MAX),
@@ -27,7 +27,7 @@ MAY_ASK = [
     *(("root", user) for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
     *(("service", user) for user in (ROOT, ADA, BOB, MOE, MIA, MAX)),
 ]
-MAY_NOT_ASK = [
+REFUSED = [
     ("moe", MIA),
     ("moe", ADA),
     ("moe", ROOT),
@@ -41,25 +41,25 @@ MAY_NOT_ASK = [
 ]
 
 
-@pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-@pytest.mark.parametrize(("who", "about"), MAY_ASK)
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_USER_ID)
+@pytest.mark.parametrize(("who", "about"), PERMITTED)
 def test_caller_may_ask_about_own_users(api: Callable, who: str, about: str, name: str) -> None:
-    response = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
+    response = api(who).rpc(name, {**VALID_CALLS[name], "p_user_id": about})
 
     assert response.status == 200
 
 
-@pytest.mark.parametrize("name", ABOUT_SOMEBODY)
-@pytest.mark.parametrize(("who", "about"), MAY_NOT_ASK)
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_USER_ID)
+@pytest.mark.parametrize(("who", "about"), REFUSED)
 def test_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, about: str, name: str) -> None:
-    about_them = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": about})
-    about_no_one = api(who).rpc(name, {**WELL_CALLED[name], "p_user_id": NO_ONE})
+    about_them = api(who).rpc(name, {**VALID_CALLS[name], "p_user_id": about})
+    about_no_one = api(who).rpc(name, {**VALID_CALLS[name], "p_user_id": UNKNOWN_USER_ID})
 
     assert (about_them.status, about_them.code) == (403, "42501")
     assert about_them.whole == about_no_one.whole
 
 
-@pytest.mark.parametrize("name", ABOUT_SOMEBODY)
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_USER_ID)
 def test_foreign_user_is_refused_before_the_row_is_read(api: Callable, name: str) -> None:
     row = "p_building_id" if "building" in name else "p_inspection_id"
     answers = [api("moe").rpc(name, {row: id_, "p_user_id": MIA}).whole for id_ in (1, 2, 4, 999)]
@@ -68,9 +68,9 @@ def test_foreign_user_is_refused_before_the_row_is_read(api: Callable, name: str
 
 
 @pytest.mark.parametrize("value", ["x", "", 5, None, True, [], {}, f"urn:uuid:{MOE}"], ids=repr)
-@pytest.mark.parametrize("name", ABOUT_SOMEBODY)
+@pytest.mark.parametrize("name", FUNCTIONS_WITH_USER_ID)
 def test_user_id_must_be_a_uuid(api: Callable, name: str, value: object) -> None:
-    response = api("root").rpc(name, {**WELL_CALLED[name], "p_user_id": value})
+    response = api("root").rpc(name, {**VALID_CALLS[name], "p_user_id": value})
 
     assert (response.status, response.code) == (400, "22P02")
 

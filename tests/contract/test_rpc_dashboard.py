@@ -84,7 +84,7 @@ def test_dashboard_has_generation_time(api: Callable) -> None:
 
 
 # status, days from today, counted as
-ON_THE_CALENDAR = [
+DATED_INSPECTIONS = [
     ("scheduled", -1, "overdue"),
     ("scheduled", -400, "overdue"),
     ("in_progress", -1, "overdue"),
@@ -104,8 +104,8 @@ ON_THE_CALENDAR = [
 
 @pytest.mark.parametrize(
     ("status", "offset", "counted"),
-    ON_THE_CALENDAR,
-    ids=[f"{status}{offset:+}" for status, offset, _ in ON_THE_CALENDAR],
+    DATED_INSPECTIONS,
+    ids=[f"{status}{offset:+}" for status, offset, _ in DATED_INSPECTIONS],
 )
 def test_dashboard_separates_overdue_and_upcoming(
     world: Callable, status: str, offset: int, counted: str | None

@@ -17,44 +17,44 @@ from tests.support.functions import (
     TO_ADMIN_BUILDINGS,
     TO_ADMIN_INSPECTIONS,
     TO_MANAGER,
+    VALID_CALLS,
     VOLATILE,
-    WELL_CALLED,
-    renamed,
     result_of,
+    with_or_without_prefix,
 )
 
 # ── all of them ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", WELL_CALLED)
+@pytest.mark.parametrize("name", VALID_CALLS)
 def test_super_admin_can_call_each_function(api: Callable, name: str) -> None:
-    response = api("root").rpc(name, WELL_CALLED[name])
+    response = api("root").rpc(name, VALID_CALLS[name])
 
     assert response.status == 200
     assert response.headers["Content-Type"].startswith("application/json")
 
 
-@pytest.mark.parametrize("name", WELL_CALLED)
+@pytest.mark.parametrize("name", VALID_CALLS)
 def test_supabase_path_calls_the_same_function(api: Callable, name: str) -> None:
-    response = api("root").post(f"/rest/v1/rpc/{name}", WELL_CALLED[name])
+    response = api("root").post(f"/rest/v1/rpc/{name}", VALID_CALLS[name])
 
     assert response.status == 200
 
 
 @pytest.mark.parametrize("p", [True, False], ids=["with-p", "without-p"])
-@pytest.mark.parametrize("name", WELL_CALLED)
+@pytest.mark.parametrize("name", VALID_CALLS)
 def test_both_spellings_are_accepted(api: Callable, name: str, p: bool) -> None:
-    as_documented = api("root").rpc(name, WELL_CALLED[name], prefer="tx=rollback")
+    as_documented = api("root").rpc(name, VALID_CALLS[name], prefer="tx=rollback")
 
-    response = api("root").rpc(name, renamed(WELL_CALLED[name], p), prefer="tx=rollback")
+    response = api("root").rpc(name, with_or_without_prefix(VALID_CALLS[name], p), prefer="tx=rollback")
 
     assert response.status == 200
     assert result_of(response) == result_of(as_documented)
 
 
-@pytest.mark.parametrize("name", [name for name in WELL_CALLED if name != DASHBOARD])
+@pytest.mark.parametrize("name", [name for name in VALID_CALLS if name != DASHBOARD])
 def test_both_spellings_with_one_value_are_accepted(api: Callable, name: str) -> None:
-    arguments = {**renamed(WELL_CALLED[name], True), **renamed(WELL_CALLED[name], False)}
+    arguments = {**with_or_without_prefix(VALID_CALLS[name], True), **with_or_without_prefix(VALID_CALLS[name], False)}
 
     assert api("root").rpc(name, arguments).status == 200
 
@@ -79,46 +79,46 @@ OTHER_VALUES = [
     ("name", "parameter", "other"), OTHER_VALUES, ids=[f"{name}-{parameter}" for name, parameter, _ in OTHER_VALUES]
 )
 def test_both_spellings_with_different_values_are_refused(
-    steady: Callable, name: str, parameter: str, other: object
+    unchanging_api: Callable, name: str, parameter: str, other: object
 ) -> None:
-    arguments = {**renamed(WELL_CALLED[name], False), f"p_{parameter}": other}
-    before = dump(steady)
+    arguments = {**with_or_without_prefix(VALID_CALLS[name], False), f"p_{parameter}": other}
+    before = dump(unchanging_api)
 
-    response = steady("root").rpc(name, arguments)
+    response = unchanging_api("root").rpc(name, arguments)
 
     assert response.status == 400
     assert set(response.json) == {"code", "message", "details", "hint"}
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
 @pytest.mark.parametrize("name", STABLE)
 def test_unknown_parameter_finds_no_function(api: Callable, name: str, method: str) -> None:
-    response = api("root").rpc(name, {**WELL_CALLED[name], "nope": 1}, method=method)
+    response = api("root").rpc(name, {**VALID_CALLS[name], "nope": 1}, method=method)
 
     assert (response.status, response.code) == (404, "PGRST202")
 
 
 @pytest.mark.parametrize("name", VOLATILE)
-def test_unknown_parameter_assigns_nothing(steady: Callable, name: str) -> None:
-    before = dump(steady)
+def test_unknown_parameter_assigns_nothing(unchanging_api: Callable, name: str) -> None:
+    before = dump(unchanging_api)
 
-    response = steady("root").rpc(name, {**WELL_CALLED[name], "nope": 1})
+    response = unchanging_api("root").rpc(name, {**VALID_CALLS[name], "nope": 1})
 
     assert (response.status, response.code) == (404, "PGRST202")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
 REQUIRED = [
-    (name, parameter) for name in WELL_CALLED for parameter in WELL_CALLED[name] if name not in (DASHBOARD, CHART)
+    (name, parameter) for name in VALID_CALLS for parameter in VALID_CALLS[name] if name not in (DASHBOARD, CHART)
 ]
 
 
 @pytest.mark.parametrize(("name", "parameter"), REQUIRED, ids=["-".join(pair) for pair in REQUIRED])
-def test_missing_parameter_finds_no_function(steady: Callable, name: str, parameter: str) -> None:
-    arguments = {key: value for key, value in WELL_CALLED[name].items() if key != parameter}
+def test_missing_parameter_finds_no_function(unchanging_api: Callable, name: str, parameter: str) -> None:
+    arguments = {key: value for key, value in VALID_CALLS[name].items() if key != parameter}
 
-    response = steady("root").rpc(name, arguments)
+    response = unchanging_api("root").rpc(name, arguments)
 
     assert (response.status, response.code) == (404, "PGRST202")
 
@@ -132,10 +132,10 @@ def test_missing_parameter_by_get_finds_no_function(api: Callable, name: str) ->
 
 @pytest.mark.parametrize("name", STABLE)
 def test_get_equals_post(api: Callable, name: str) -> None:
-    by_get = api("root").rpc(name, WELL_CALLED[name], method="GET")
+    by_get = api("root").rpc(name, VALID_CALLS[name], method="GET")
 
     assert by_get.status == 200
-    assert result_of(by_get) == result_of(api("root").rpc(name, WELL_CALLED[name]))
+    assert result_of(by_get) == result_of(api("root").rpc(name, VALID_CALLS[name]))
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
@@ -148,19 +148,19 @@ def test_assigning_by_get_is_refused(api: Callable, name: str, who: str) -> None
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-@pytest.mark.parametrize("name", WELL_CALLED)
-def test_only_post_and_get_call(steady: Callable, name: str, method: str) -> None:
-    before = dump(steady)
+@pytest.mark.parametrize("name", VALID_CALLS)
+def test_only_post_and_get_call(unchanging_api: Callable, name: str, method: str) -> None:
+    before = dump(unchanging_api)
 
-    response = steady("root").rpc(name, WELL_CALLED[name], method=method)
+    response = unchanging_api("root").rpc(name, VALID_CALLS[name], method=method)
 
     assert (response.status, response.code) == (405, "PGRST101")
-    assert dump(steady) == before
+    assert dump(unchanging_api) == before
 
 
-@pytest.mark.parametrize("name", WELL_CALLED)
-def test_anonymous_calls_are_refused(steady: Callable, name: str) -> None:
-    response = steady("nobody").rpc(name, WELL_CALLED[name])
+@pytest.mark.parametrize("name", VALID_CALLS)
+def test_anonymous_calls_are_refused(unchanging_api: Callable, name: str) -> None:
+    response = unchanging_api("nobody").rpc(name, VALID_CALLS[name])
 
     assert (response.status, response.code) == (401, "42501")
 
@@ -168,7 +168,7 @@ def test_anonymous_calls_are_refused(steady: Callable, name: str) -> None:
 @pytest.mark.parametrize("query", ["select=total_inspections", "order=id", "limit=1", "offset=0", "limit=1&offset=5"])
 @pytest.mark.parametrize("name", STABLE)
 def test_reserved_parameters_are_ignored(api: Callable, name: str, query: str) -> None:
-    arguments = "&".join(f"{key}={value}" for key, value in WELL_CALLED[name].items())
+    arguments = "&".join(f"{key}={value}" for key, value in VALID_CALLS[name].items())
 
     assert api("root").get(f"/rpc/{name}?{arguments}&{query}").status == 200
 

@@ -11,8 +11,8 @@ from tests.conftest import ADA, MIA, MOE
 CHECK = "check_building_access_v2"
 CHART = "get_building_stats_chart_fast"
 ASSIGN = "assign_to_client_manager"
-ASKED = {"p_building_id": 1, "p_user_id": MOE}
-ASKED_IN_QUERY = f"/rpc/{CHECK}?p_building_id=1&p_user_id={MOE}"
+CHECK_ARGUMENTS = {"p_building_id": 1, "p_user_id": MOE}
+CHECK_QUERY = f"/rpc/{CHECK}?p_building_id=1&p_user_id={MOE}"
 GRANTED = {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}
 
 
@@ -75,7 +75,7 @@ def test_unknown_function_error_matches_postgrest(
 
 
 def test_anonymous_caller_learns_no_function_names(api: Callable) -> None:
-    there = api("nobody").rpc(CHECK, ASKED)
+    there = api("nobody").rpc(CHECK, CHECK_ARGUMENTS)
     missing = api("nobody").rpc("pg_sleep")
 
     assert (there.status, there.code) == (missing.status, missing.code) == (401, "42501")
@@ -101,7 +101,7 @@ def test_volatile_function_refuses_get(api: Callable, who: str) -> None:
 
 
 def test_head_equals_get_without_body(api: Callable) -> None:
-    response = api("ada").head(ASKED_IN_QUERY)
+    response = api("ada").head(CHECK_QUERY)
 
     assert (response.status, response.text) == (200, "")
     assert response.headers["Content-Range"] == "0-0/*"
@@ -161,7 +161,7 @@ def test_same_value_in_both_spellings_is_accepted(api: Callable) -> None:
 
 
 def test_different_values_in_both_spellings_are_refused(api: Callable) -> None:
-    response = api("ada").rpc(CHECK, {**ASKED, "building_id": 2})
+    response = api("ada").rpc(CHECK, {**CHECK_ARGUMENTS, "building_id": 2})
 
     assert response.json == {
         "code": "22023",
@@ -210,7 +210,7 @@ def test_non_text_date_is_invalid(api: Callable, value: object) -> None:
 
 
 def test_post_query_holds_filters(api: Callable) -> None:
-    response = api("ada").post(f"/rpc/{CHECK}?building_id=1", ASKED)
+    response = api("ada").post(f"/rpc/{CHECK}?building_id=1", CHECK_ARGUMENTS)
 
     assert response.refusal == (400, "PGRST100", '"failed to parse filter (1)" (line 1, column 1)')
 
@@ -227,7 +227,7 @@ FILTERS_OF_A_GET = [
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("more", "status", "code"), FILTERS_OF_A_GET)
 def test_get_filter_is_not_a_parameter(api: Callable, method: str, more: str, status: int, code: str) -> None:
-    response = api("ada").send(method, ASKED_IN_QUERY + more)
+    response = api("ada").send(method, CHECK_QUERY + more)
 
     assert response.status == status
     assert response.headers["Proxy-Status"] == f"PostgREST; error={code}"
@@ -240,13 +240,13 @@ def test_get_parameter_in_filter_syntax_is_a_filter(api: Callable) -> None:
 
 
 def test_post_query_may_hold_reserved_parameters(api: Callable) -> None:
-    response = api("ada").post(f"/rpc/{CHECK}?select=*&order=id&limit=0&offset=7", ASKED)
+    response = api("ada").post(f"/rpc/{CHECK}?select=*&order=id&limit=0&offset=7", CHECK_ARGUMENTS)
 
     assert (response.status, response.json) == (200, True)
 
 
 def test_unknown_schema_is_refused(api: Callable) -> None:
-    response = api("ada").rpc(CHECK, ASKED, headers={"Content-Profile": "private"})
+    response = api("ada").rpc(CHECK, CHECK_ARGUMENTS, headers={"Content-Profile": "private"})
 
     assert (response.status, response.code) == (406, "PGRST106")
 
@@ -264,7 +264,7 @@ MEDIA = [
 
 @pytest.mark.parametrize(("accept", "content_type", "body"), MEDIA)
 def test_boolean_result_is_bare_json(api: Callable, accept: str | None, content_type: str, body: str) -> None:
-    response = api("ada").get(ASKED_IN_QUERY, headers={"Accept": accept})
+    response = api("ada").get(CHECK_QUERY, headers={"Accept": accept})
 
     assert (response.status, response.text) == (200, body)
     assert response.headers["Content-Type"] == content_type
@@ -288,14 +288,14 @@ def test_stripped_result_has_no_nulls(api: Callable) -> None:
 
 
 def test_unsupported_media_type_is_refused(api: Callable) -> None:
-    response = api("ada").get(ASKED_IN_QUERY, accept="image/png")
+    response = api("ada").get(CHECK_QUERY, accept="image/png")
 
     assert (response.status, response.code) == (406, "PGRST107")
 
 
 @pytest.mark.parametrize("count", ["exact", "planned", "estimated"])
 def test_count_of_scalar_is_one(api: Callable, count: str) -> None:
-    response = api("ada").rpc(CHECK, ASKED, prefer=f"count={count},return=minimal,tx=rollback")
+    response = api("ada").rpc(CHECK, CHECK_ARGUMENTS, prefer=f"count={count},return=minimal,tx=rollback")
 
     assert (response.status, response.text) == (200, "true")
     assert response.headers["Content-Range"] == "0-0/1"

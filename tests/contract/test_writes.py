@@ -82,10 +82,10 @@ def test_lone_surrogate_in_json_stays_escaped(api: Callable, accept: str) -> Non
 
 
 def test_failing_null_stripping_rolls_back(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    def overwhelmed(value: object) -> object:
+    def raise_recursion_error(value: object) -> object:
         raise RecursionError
 
-    monkeypatch.setattr(representation, "drop_nulls", overwhelmed)
+    monkeypatch.setattr(representation, "drop_nulls", raise_recursion_error)
 
     response = unchanged_after(
         api, "root", "POST", "/buildings", NEW_BUILDING, accept=STRIPPED, prefer="return=representation"
@@ -339,10 +339,10 @@ def test_unknown_column_precedes_body_errors(api: Callable, method: str, path: s
 
 
 # an invalid representation, and another error of the write
-UNSHOWABLE = [("nope", "42703"), ("nope(id)", "PGRST200"), ("users(name)", "PGRST201")]
+INVALID_REPRESENTATIONS = [("nope", "42703"), ("nope(id)", "PGRST200"), ("users(name)", "PGRST201")]
 
 
-@pytest.mark.parametrize(("select", "code"), UNSHOWABLE)
+@pytest.mark.parametrize(("select", "code"), INVALID_REPRESENTATIONS)
 @pytest.mark.parametrize(
     ("method", "query", "body"),
     [

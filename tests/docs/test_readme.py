@@ -36,7 +36,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         [line] = [line for line in printed.splitlines() if line.startswith("  export ")]
         words = shlex.split(line)[1:]
         yield {"PATH": os.environ["PATH"], **dict(word.split("=", 1) for word in words)}
-    databases.give_back_under(directory)
+    databases.release_databases_below(directory)
 
 
 @pytest.fixture

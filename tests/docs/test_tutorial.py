@@ -20,7 +20,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         environ = environment(DATABASE_URL=databases.url(directory / "walkthrough.db"), PATH=os.environ["PATH"])
         commands = [step.command.replace(examples.DEFAULT_URL, server.url) for step in STEPS]
         printed = examples.run_shell(commands, environ)
-    databases.give_back_under(directory)
+    databases.release_databases_below(directory)
     return printed
 
 

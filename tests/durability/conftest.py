@@ -1,4 +1,4 @@
-"""A database of one's own, with the cast in it, and the sizes of the two tiers."""
+"""Databases and services of the durability tests, and the sizes of the long tier."""
 
 import os
 import shutil
@@ -14,13 +14,13 @@ from tests.support.applications import open_app
 
 
 def scaled(count: int) -> int:
-    """A size of the long tier, times DURABILITY_SCALE: 0.1 for a glance, 10 for a week-end."""
+    """Return a size of the long tier times DURABILITY_SCALE: 0.1 for a short run, 10 for a weekend."""
     return max(1, round(count * float(os.environ.get("DURABILITY_SCALE", "1"))))
 
 
 @pytest.fixture
 def served(base_file: Path, tmp_path: Path) -> Served:
-    """A service that is not started yet, over a copy of the data set."""
+    """A service over a copy of the data set. It is not started."""
     directory = tmp_path / "served"
     directory.mkdir(mode=0o700)
     shutil.copy(base_file, directory / DATABASE)

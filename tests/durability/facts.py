@@ -1,4 +1,4 @@
-"""Facts put into a database, and read again."""
+"""Write facts to a database and read them."""
 
 from engine.storage.database import Database
 

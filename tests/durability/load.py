@@ -1,8 +1,10 @@
-"""Transactions that can be recognised afterwards: number k is one POST of inspections that carry k: of 3 + k mod 5 of
-them, or, where k is odd, of one, which is written in a batch with others.
+"""Numbered transactions, and a check for lost ones.
 
-`acknowledged` appends k to a file only once the whole 201 is read. Runs by itself too, so that the shim
-can be loaded into it: `python -m tests.durability.load PORT FILE FIRST COUNT THREADS [early]`.
+Transaction k is one POST of inspections whose notes contain k. It has one row if k is odd, else 3 + k mod 5 rows.
+The server writes single rows in a batch with others.
+
+`acknowledge` appends k to a file after the whole 201 response is read. The module is also a program, so that the
+shim can be loaded into it: `python -m tests.durability.load PORT FILE FIRST COUNT THREADS [early]`.
 """
 
 import itertools
@@ -19,7 +21,7 @@ TRIES = 5
 
 
 def size(k: int) -> int:
-    """How many rows transaction k has."""
+    """Return the number of rows of transaction k."""
     return 1 if k % 2 else 3 + k % 5
 
 
@@ -27,8 +29,8 @@ def rows(k: int) -> list[dict[str, object]]:
     return [{"building_id": 1, "inspection_type": "annual", "notes": f"transaction {k}"} for _ in range(size(k))]
 
 
-def sent(consumer: Consumer, k: int) -> Answer:
-    """Send transaction k, again if its turn is late: a disk may stand still for longer than one waits."""
+def send_transaction(consumer: Consumer, k: int) -> Answer:
+    """Send transaction k, again after a lock timeout: a disk may stall for longer than the timeout."""
     for _ in range(TRIES):
         answer = consumer.send("POST", "/inspections", rows(k))
         if answer.code != "55P03":
@@ -37,7 +39,7 @@ def sent(consumer: Consumer, k: int) -> Answer:
 
 
 class Load:
-    """Threads that send transactions until they have sent enough or nobody answers."""
+    """Threads that send transactions until all are sent or `stop` is set."""
 
     def __init__(self, port: int, first: int, count: int, threads: int, *, early: bool = False) -> None:
         self.port = port
@@ -57,7 +59,7 @@ class Load:
     def join(self) -> None:
         for thread in self.threads:
             thread.join(60)
-            assert not thread.is_alive(), "a request hangs"
+            assert not thread.is_alive(), "a request does not end"
 
     def next(self) -> int | None:
         with self.lock:
@@ -67,27 +69,27 @@ class Load:
         consumer = Consumer(self.port)
         while (k := self.next()) is not None:
             if self.early:
-                self.acknowledged(k)
+                self.acknowledge(k)
             try:
-                answer = sent(consumer, k)
+                answer = send_transaction(consumer, k)
             except (OSError, HTTPException):
                 if not self.stop.wait(0.02):
                     continue
                 break
             if answer.status == 201 and not self.early:
-                self.acknowledged(k)
+                self.acknowledge(k)
             elif answer.status != 201:
                 self.refused.append((k, answer.status, answer.body[:200]))
         consumer.close()
 
-    def acknowledged(self, k: int) -> None:
+    def acknowledge(self, k: int) -> None:
         if self.file is not None:
             os.write(self.file, b"%d\n" % k)
         self.acked.append(k)
 
 
-def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
-    """What is wrong with what is left: acknowledged and lost, or half there."""
+def transaction_problems(connection: driver.Connection, acked: set[int]) -> list[str]:
+    """Return the problems of a database: acknowledged transactions that are lost, and partial ones."""
     found = dict(
         connection.execute(
             "SELECT CAST(substr(notes, 13) AS INTEGER), count(*) FROM inspections"
@@ -95,14 +97,14 @@ def verdict(connection: driver.Connection, acked: set[int]) -> list[str]:
         )
     )
     lost = sorted(k for k in acked if k not in found)
-    half = sorted(k for k, count in found.items() if count != size(k))
+    partial = sorted(k for k, count in found.items() if count != size(k))
     return [
         *(f"{len(each)} {what}, such as {each[0]}" for what, each in
-          (("acknowledged and lost", lost), ("half there", half)) if each),
+          (("acknowledged and lost", lost), ("partial", partial)) if each),
     ]  # fmt: skip
 
 
-def integrity(connection: driver.Connection) -> list[str]:
+def integrity_problems(connection: driver.Connection) -> list[str]:
     broken = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
     return broken + [f"dangling in {row[0]}" for row in connection.execute("PRAGMA foreign_key_check")]
 

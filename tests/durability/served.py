@@ -1,5 +1,7 @@
-"""The service as it is run, for tests that kill it, starve it and cut its power: gunicorn with the shipped
-settings over a database of the test's own, always stopped at the end, and only by its own process group."""
+"""The running service, for tests of kills, full disks and power cuts.
+
+gunicorn runs with the shipped settings over a database of the test. The process group ends with the test.
+"""
 
 import contextlib
 import json
@@ -42,7 +44,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Consumer:
-    """One connection, kept open, and somebody's credentials."""
+    """A persistent connection with the credentials of one user."""
 
     port: int
     who: str = "root"
@@ -58,7 +60,7 @@ class Consumer:
         }
 
     def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        """Send one request; an error of the connection is the caller's to judge, and closes it."""
+        """Send one request. An error of the connection closes it and is raised."""
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         if self.connection is None:
             self.connection = HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
@@ -79,14 +81,14 @@ class Consumer:
 
 @dataclass(slots=True)
 class Served:
-    """A running service. `application` and `settings` may be the tests' own, with a fault in them."""
+    """A service in a process group of its own. `application` and `settings` can be faulty ones of the tests."""
 
     directory: Path
     application: str = SHIPPED
     watched: dict[str, str] = field(default_factory=dict)
     settings: str = "gunicorn.conf.py"
     port: int = 0
-    output: int | None = None  # instead of the file of its log
+    output: int | None = None  # a descriptor that replaces the log file
     process: subprocess.Popen | None = None
 
     @property
@@ -112,7 +114,7 @@ class Served:
         }
 
     def start(self) -> float:
-        """Start, wait until it answers, and return how long that took."""
+        """Start the service, wait until it answers, and return the seconds until then."""
         began = time.monotonic()
         self.port = free_port()
         command = [sys.executable, "-m", "gunicorn", "--config", self.settings]
@@ -136,13 +138,13 @@ class Served:
                 if consumer.send("GET", "/live").status == 200:
                     return
             time.sleep(0.02)
-        raise AssertionError(f"the service did not come up: {self.log.read_text()}")
+        raise AssertionError(f"the service did not start: {self.log.read_text()}")
 
     def consumer(self, who: str = "root", timeout: float = 30.0) -> Consumer:
         return Consumer(self.port, who, timeout)
 
     def workers(self) -> list[int]:
-        """The processes that answer."""
+        """Return the process ids of the workers."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [int(pid) for pid in children.split()]
 
@@ -150,13 +152,13 @@ class Served:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """SIGKILL to all of it at once, as if nobody had been asked."""
+        """Send SIGKILL to the whole process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
 
     def stop(self) -> int:
-        """TERM, and what it ended with; killed if it does not end."""
+        """Send SIGTERM and return the exit status. Kill the service if it does not end."""
         if self.process is None or self.process.poll() is not None:
             return 0 if self.process is None else self.process.returncode
         self.process.terminate()
@@ -167,7 +169,7 @@ class Served:
             raise
 
     def gunicorn(self) -> subprocess.CompletedProcess:
-        """Start it where it is expected to refuse."""
+        """Run a start that is expected to be refused."""
         self.port = free_port()
         return subprocess.run(
             [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py", self.application],
@@ -194,13 +196,13 @@ class Served:
 
 @contextlib.contextmanager
 def serving(served: Served) -> Iterator[Served]:
-    """Run a service, and stop it whatever happens."""
+    """Run a service, and stop it at the end, also after an error."""
     try:
         served.start()
         yield served
         served.stop()
     except BaseException:
-        # Told beside the failure: the file is gone by the time that somebody looks.
+        # pytest shows the output with the failure; the log file is deleted with its directory.
         status = served.process.poll() if served.process is not None else None
         print(f"{served.directory}: {status}\n{served.log.read_text()[-5_000:]}")
         raise

@@ -1,12 +1,12 @@
-"""The shim: how it is built, what it logs, and which files a power cut at any moment may leave.
+"""The shim that logs file operations, and a model of the files that a power cut can leave.
 
 A record of the log is a head of 32 bytes (operation, length, inode, token, offset) and its data:
 
-    W, T   a write, a truncation of an inode, told after it succeeded
-    C U R  a name made, removed, changed (`old\\1new`)
+    W, T   a write, a truncation of an inode, logged after it succeeded
+    C U R  a name created, removed, changed (`old\\1new`)
     B, E   before and after a successful sync of an inode, with one token
 
-Only what was told before B is durable at E. The directory is an inode too: its sync keeps its names.
+At E, all operations that were logged before B are durable. A directory is an inode too: its sync keeps its names.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ ACK = "ACK"
 
 @functools.cache
 def library() -> str:
-    """The shim, compiled once; whoever needs it is skipped, by name, where that cannot be."""
+    """Compile the shim once and return its path. Skip the test where it cannot be compiled."""
     if not sys.platform.startswith("linux"):
         pytest.skip("the power-cut shim needs Linux")
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -49,7 +49,7 @@ def library() -> str:
 def environment(
     directory: Path, log: Path | None = None, control: Path | None = None, sync_microseconds: int = 0
 ) -> dict:
-    """What a process needs in its environment to be watched, its disk being slower than it is."""
+    """Return the environment of a process under the shim. `sync_microseconds` slows down each sync."""
     found = {"LD_PRELOAD": library(), "CUT_DIR": str(directory), "CUT_DB": DATABASE}
     found["CUT_SLOW"] = str(sync_microseconds)
     if log is not None:
@@ -59,43 +59,43 @@ def environment(
     return found
 
 
-class Word(IntEnum):
-    """The control's words, 8 bytes each."""
+class ControlWord(IntEnum):
+    """The words of the control file, 8 bytes each."""
 
     SEEN = 0
     FAIL_AT = 1  # 0: nothing fails
     KIND = 2  # 1 write, 2 sync
     ERRNO = 3
-    ONCE = 4  # 0: from FAIL_AT on, until it is disarmed
+    ONCE = 4  # 0: all operations from FAIL_AT on fail
     FAILED = 5
     WAL_SYNCS = 6
     SYNCS = 7
 
 
 class Control:
-    """A switchboard that every watched process has in its memory."""
+    """A file that every process under the shim maps into memory: it injects failures and counts syncs."""
 
     def __init__(self, path: Path) -> None:
-        path.write_bytes(bytes(8 * len(Word)))
+        path.write_bytes(bytes(8 * len(ControlWord)))
         with path.open("r+b") as file:
-            self.words = mmap.mmap(file.fileno(), 8 * len(Word))
+            self.words = mmap.mmap(file.fileno(), 8 * len(ControlWord))
 
-    def __getitem__(self, word: Word) -> int:
+    def __getitem__(self, word: ControlWord) -> int:
         return int.from_bytes(self.words[8 * word : 8 * word + 8], "little")
 
-    def __setitem__(self, word: Word, value: int) -> None:
+    def __setitem__(self, word: ControlWord, value: int) -> None:
         self.words[8 * word : 8 * word + 8] = value.to_bytes(8, "little")
 
     @contextlib.contextmanager
     def failing(self, kind: int, errno: int, at: int, *, once: bool) -> Iterator[None]:
-        """Let the `at`-th write or sync from now on fail."""
-        self[Word.SEEN] = self[Word.FAILED] = 0
-        self[Word.KIND], self[Word.ERRNO], self[Word.ONCE] = kind, errno, once
-        self[Word.FAIL_AT] = at
+        """Make the `at`-th write or sync from now on fail."""
+        self[ControlWord.SEEN] = self[ControlWord.FAILED] = 0
+        self[ControlWord.KIND], self[ControlWord.ERRNO], self[ControlWord.ONCE] = kind, errno, once
+        self[ControlWord.FAIL_AT] = at
         try:
             yield
         finally:
-            self[Word.FAIL_AT] = 0
+            self[ControlWord.FAIL_AT] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +108,19 @@ class Record:
 
 
 def records(log: Path) -> list[Record]:
-    told = log.read_bytes()
+    content = log.read_bytes()
     found, at = [], 0
-    while at < len(told):
-        op, length, inode, token, offset = HEAD.unpack_from(told, at)
+    while at < len(content):
+        op, length, inode, token, offset = HEAD.unpack_from(content, at)
         at += HEAD.size
-        found.append(Record(op, inode, token, offset, told[at : at + length]))
+        found.append(Record(op, inode, token, offset, content[at : at + length]))
         at += length
     return found
 
 
 @dataclass(slots=True)
 class File:
-    """What is surely on the disk, and what may be."""
+    """The durable content of a file, and the operations that are not yet durable."""
 
     durable: bytearray = field(default_factory=bytearray)
     pending: list[Record] = field(default_factory=list)
@@ -136,10 +136,10 @@ def apply(content: bytearray, record: Record) -> None:
 
 
 class Disk:
-    """A directory as a disk keeps it, record after record."""
+    """A model of a directory on a disk, to which the records of the log are applied."""
 
     def __init__(self, directory: Path) -> None:
-        """Begin with what is there, all of it durable."""
+        """Begin with the files of the directory, all durable."""
         self.inode = directory.stat().st_ino
         self.files = {each.stat().st_ino: File(bytearray(each.read_bytes())) for each in directory.iterdir()}
         self.names = {each.name: each.stat().st_ino for each in directory.iterdir()}
@@ -149,7 +149,7 @@ class Disk:
         self.acked: list[int] = []
         self.ack_inode = -1
 
-    def take(self, record: Record) -> None:
+    def replay(self, record: Record) -> None:
         match record.op:
             case b"W" | b"T":
                 if record.inode == self.ack_inode:
@@ -165,41 +165,41 @@ class Disk:
             case b"U" | b"R":
                 self.renames.append((record.op, record.data, None))
             case b"B":
-                self.begun[record.token] = (record.inode, len(self.waiting(record.inode)))
+                self.begun[record.token] = (record.inode, len(self.pending(record.inode)))
             case b"E":
-                self.keep(*self.begun.pop(record.token))
+                self.sync(*self.begun.pop(record.token))
 
-    def waiting(self, inode: int) -> list:
+    def pending(self, inode: int) -> list:
         if inode == self.inode:
             return self.renames
         return self.files[inode].pending if inode in self.files else []
 
-    def keep(self, inode: int, count: int) -> None:
-        waiting = self.waiting(inode)
-        count = min(count, len(waiting))
-        for each in waiting[:count]:
+    def sync(self, inode: int, count: int) -> None:
+        pending = self.pending(inode)
+        count = min(count, len(pending))
+        for each in pending[:count]:
             if inode == self.inode:
-                rename(self.objects, *each)
+                apply_rename(self.objects, *each)
             else:
                 apply(self.files[inode].durable, each)
-        del waiting[:count]
+        del pending[:count]
         for token, (other, length) in self.begun.items():
             if other == inode:
                 self.begun[token] = (other, max(0, length - count))
 
     def cut(self, dice: random.Random, into: Path) -> None:
-        """Write what a power cut at this moment may leave."""
+        """Write one state of the files that a power cut at this moment can leave."""
         objects = dict(self.objects)
         for each in self.renames[: dice.randint(0, len(self.renames))]:
-            rename(objects, *each)
+            apply_rename(objects, *each)
         for name, file in objects.items():
             content = bytearray(file.durable)
-            for each in survivors(file.pending, dice):
+            for each in surviving_writes(file.pending, dice):
                 apply(content, each)
             (into / name).write_bytes(content)
 
 
-def rename(objects: dict[str, File], op: bytes, data: bytes, file: File | None) -> None:
+def apply_rename(objects: dict[str, File], op: bytes, data: bytes, file: File | None) -> None:
     if op == b"C":
         assert file is not None
         objects[data.decode()] = file
@@ -211,8 +211,8 @@ def rename(objects: dict[str, File], op: bytes, data: bytes, file: File | None) 
             objects[new] = objects.pop(old)
 
 
-def survivors(pending: list[Record], dice: random.Random) -> list[Record]:
-    """Which unsynced writes got to the disk: none, all, a prefix, some, or some of them torn."""
+def surviving_writes(pending: list[Record], dice: random.Random) -> list[Record]:
+    """Choose the unsynced writes that reached the disk: none, all, a prefix, some, or some with torn writes."""
     match dice.randrange(5):
         case 0:
             return []
@@ -222,10 +222,10 @@ def survivors(pending: list[Record], dice: random.Random) -> list[Record]:
             return pending[: dice.randint(0, len(pending))]
         case 3:
             return [each for each in pending if dice.random() < 0.5]
-    return [torn(each, dice) for each in pending if dice.random() < 0.5]
+    return [torn_write(each, dice) for each in pending if dice.random() < 0.5]
 
 
-def torn(record: Record, dice: random.Random) -> Record:
+def torn_write(record: Record, dice: random.Random) -> Record:
     sectors = len(record.data) // SECTOR
     if record.op == b"T" or sectors < 2:
         return record
@@ -235,7 +235,7 @@ def torn(record: Record, dice: random.Random) -> Record:
     return Record(record.op, record.inode, record.token, record.offset, kept)
 
 
-def emptied(directory: Path) -> Path:
+def empty_directory(directory: Path) -> Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700)
     return directory

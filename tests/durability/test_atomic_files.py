@@ -1,4 +1,4 @@
-"""What a kill, or a power cut, leaves of a file in the making goes with the next start, or with the next one made."""
+"""Temporary files that a kill or a power cut leaves are removed by the next start or the next file."""
 
 import os
 import signal
@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from engine.storage import atomic_files as drafts
+from engine.storage import atomic_files
 from tests.durability.served import Served
 
-DEAD = "0123456789abcdef"
-ENDING = """
+STALE_SUFFIX = "0123456789abcdef"
+ENDING_SCRIPT = """
 import os, signal, sys
 from flask.cli import main
 from engine.storage import file_copies as copies
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 copies.settle = lambda *_: os.kill(os.getpid(), {signal})
 sys.argv = ["flask", "--app", "app", *{words}]
@@ -25,94 +25,99 @@ main()
 """
 
 
-def end_while_it_makes(served: Served, number: int, *words: str) -> subprocess.CompletedProcess:
-    """Run a command that is sent a signal once it has made its copy, and not looked it over."""
+def end_during_copy(served: Served, number: int, *words: str) -> subprocess.CompletedProcess:
+    """Run a command that gets a signal after it has copied the database, before it has verified the copy."""
     return subprocess.run(
-        [sys.executable, "-c", ENDING.format(signal=int(number), words=words)],
+        [sys.executable, "-c", ENDING_SCRIPT.format(signal=int(number), words=words)],
         cwd=PROJECT, env=served.environ(), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
 
-def hidden(directory: Path) -> list[str]:
+def hidden_files(directory: Path) -> list[str]:
     return sorted(each.name for each in directory.glob(".*"))
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("word", ["backup", "compact"])
-def test_a_command_that_is_told_to_end_leaves_nothing(served, word, number):
+def test_interrupted_command_leaves_no_file(served, word, number):
     words = [word] if word == "compact" else [word, str(served.directory / "today.backup")]
 
-    ended = end_while_it_makes(served, number, *words)
+    ended = end_during_copy(served, number, *words)
 
     assert (ended.returncode, ended.stderr.strip()) == (1, "Aborted!")
-    assert hidden(served.directory) == []
+    assert hidden_files(served.directory) == []
     assert not (served.directory / "today.backup").exists()
 
 
-def test_what_a_killed_backup_left_goes_with_the_next_one(served, tmp_path):
+def test_next_backup_removes_files_of_a_killed_one(served, tmp_path):
     target = tmp_path / "kept" / "today.backup"
     target.parent.mkdir()
-    assert end_while_it_makes(served, signal.SIGKILL, "backup", str(target)).returncode == -9
-    assert len(hidden(target.parent)) == 2, "the draft and its lock"
+    assert end_during_copy(served, signal.SIGKILL, "backup", str(target)).returncode == -9
+    assert len(hidden_files(target.parent)) == 2, "the temporary file and its lock"
 
     assert served.command("backup", str(target)).returncode == 0
 
     assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
 
 
-def test_what_was_killed_beside_the_database_goes_with_the_next_start(served):
-    assert end_while_it_makes(served, signal.SIGKILL, "compact").returncode == -9
+def test_next_start_removes_temporary_files_beside_the_database(served):
+    assert end_during_copy(served, signal.SIGKILL, "compact").returncode == -9
     name = served.database.name
-    for left in (f".{name}.{DEAD}", f".{name}.{DEAD}-journal", f".{name}.schema-10.2.{DEAD}"):
-        (served.directory / left).touch()  # an older version's, without a lock
-    others = [f".{name}-wal.{DEAD}", f".{name}.notes", f".other.db.{DEAD}", f".{name}.{DEAD}.gz"]
+    for left in (f".{name}.{STALE_SUFFIX}", f".{name}.{STALE_SUFFIX}-journal", f".{name}.schema-10.2.{STALE_SUFFIX}"):
+        (served.directory / left).touch()  # as of an older version, without a lock
+    others = [
+        f".{name}-wal.{STALE_SUFFIX}",
+        f".{name}.notes",
+        f".other.db.{STALE_SUFFIX}",
+        f".{name}.{STALE_SUFFIX}.gz",
+    ]
     for other in others:
         (served.directory / other).touch()
-    assert len(hidden(served.directory)) > len(others) + 3
+    assert len(hidden_files(served.directory)) > len(others) + 3
 
     assert served.command("check", "--scan", "none").returncode == 0
 
-    assert hidden(served.directory) == sorted(others)
+    assert hidden_files(served.directory) == sorted(others)
 
 
-def test_what_is_being_made_is_let_be(tmp_path):
+def test_locked_temporary_file_is_not_removed(tmp_path):
     target = tmp_path / "a.db"
-    with drafts.drafted(target) as draft:
+    with atomic_files.drafted(target) as draft:
         draft.with_name(f"{draft.name}-journal").touch()
-        there = hidden(tmp_path)
+        there = hidden_files(tmp_path)
         assert len(there) == 3
 
-        drafts.sweep(target)
-        with drafts.drafted(target):
-            assert len(hidden(tmp_path)) == 5
+        atomic_files.sweep(target)
+        with atomic_files.drafted(target):
+            assert len(hidden_files(tmp_path)) == 5
 
-        assert hidden(tmp_path) == there
-    assert hidden(tmp_path) == []
+        assert hidden_files(tmp_path) == there
+    assert hidden_files(tmp_path) == []
 
 
-def test_a_lock_that_was_taken_for_dead_is_made_again(tmp_path, monkeypatch):
-    """Between the moment it is there and the one it is locked."""
+def test_lock_file_removed_before_locking_is_created_again(tmp_path, monkeypatch):
+    """The other process sweeps after the lock file is created and before it is locked."""
     target, swept = tmp_path / "a.db", []
-    lock = drafts.fcntl.flock
+    lock = atomic_files.fcntl.flock
 
     def flock(descriptor: int, operation: int) -> None:
         if not swept:
             swept.append(descriptor)
-            drafts.sweep(target)
+            atomic_files.sweep(target)
         lock(descriptor, operation)
 
-    monkeypatch.setattr(drafts.fcntl, "flock", flock)
-    with drafts.drafted(target) as draft:
-        assert hidden(tmp_path) == sorted([draft.name, f"{draft.name}-draft"])
-    assert hidden(tmp_path) == []
+    monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
+    with atomic_files.drafted(target) as draft:
+        assert hidden_files(tmp_path) == sorted([draft.name, f"{draft.name}-draft"])
+    assert hidden_files(tmp_path) == []
 
 
-def test_where_there_are_no_locks_nothing_is_taken_for_dead(tmp_path, monkeypatch):
+def test_without_file_locks_nothing_is_removed(tmp_path, monkeypatch):
     def fail(descriptor: int, operation: int) -> None:
         raise OSError(95, os.strerror(95))
 
-    monkeypatch.setattr(drafts.fcntl, "flock", fail)
-    with drafts.drafted(tmp_path / "a.db") as draft:
-        drafts.sweep(tmp_path / "a.db")
+    monkeypatch.setattr(atomic_files.fcntl, "flock", fail)
+    with atomic_files.drafted(tmp_path / "a.db") as draft:
+        atomic_files.sweep(tmp_path / "a.db")
         assert draft.exists()
-    assert hidden(tmp_path) == []
+    assert hidden_files(tmp_path) == []

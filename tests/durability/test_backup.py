@@ -1,4 +1,4 @@
-"""Backups: one moment of the database, whole or not there, made while it is written to (figure 10)."""
+"""Backups: complete snapshots of one moment, also during writes (figure 10)."""
 
 import errno
 import os
@@ -19,11 +19,11 @@ from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
-from tests.durability.load import integrity
-from tests.durability.test_power_cuts import SEED, judged
+from tests.durability.load import integrity_problems
+from tests.durability.test_power_cuts import SEED, file_problems
 from tests.support.applications import open_app
 
-TALLY = (
+INCREMENT = (
     "INSERT INTO facts (name, value) VALUES ('tally', '1')"
     " ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)"
 )
@@ -39,15 +39,15 @@ def database(base_file: Path, tmp_path: Path) -> Iterator[Database]:
 
 
 def write(database: Database) -> None:
-    """One transaction: a tally, and as many inspectors as it says."""
+    """Run one transaction: increment a counter and insert five inspectors."""
     with database.writing() as transaction:
-        transaction.run(TALLY)
+        transaction.run(INCREMENT)
         for _ in range(5):
             transaction.run("INSERT INTO inspectors (name) VALUES (?)", ("tallied " + "x" * 500,))
 
 
 @contextmanager
-def written_to(database: Database) -> Iterator[None]:
+def concurrent_writes(database: Database) -> Iterator[None]:
     stop = threading.Event()
 
     def keep_writing() -> None:
@@ -65,11 +65,11 @@ def written_to(database: Database) -> Iterator[None]:
             thread.join()
 
 
-def tally_of(file: Path) -> int:
-    """How many transactions a file holds; it holds each of them whole."""
+def count_transactions(file: Path) -> int:
+    """Return the number of transactions in a file, and assert that each is complete."""
     connection = driver.connect(str(file))
     try:
-        assert integrity(connection) == []
+        assert integrity_problems(connection) == []
         tally = connection.execute("SELECT value FROM facts WHERE name = 'tally'").fetchone()
         rows = connection.execute("SELECT count(*) FROM inspectors WHERE name LIKE 'tallied%'")
         assert rows.fetchone()[0] == 5 * int(tally[0])
@@ -78,40 +78,40 @@ def tally_of(file: Path) -> int:
         connection.close()
 
 
-def back_up_often(database: Database, directory: Path, count: int) -> None:
+def back_up_repeatedly(database: Database, directory: Path, count: int) -> None:
     write(database)
-    with written_to(database):
-        tallies = []
+    with concurrent_writes(database):
+        counts = []
         for number in range(count):
             backup.back_up(database.path, directory / f"{number}.backup")
-            tallies.append(tally_of(directory / f"{number}.backup"))
-    assert tallies == sorted(tallies)
-    assert tallies[-1] > tallies[0]
+            counts.append(count_transactions(directory / f"{number}.backup"))
+    assert counts == sorted(counts)
+    assert counts[-1] > counts[0]
 
 
-def test_a_backup_under_load_is_one_moment(database, tmp_path):
-    back_up_often(database, tmp_path, 5)
+def test_backup_under_load_is_a_snapshot(database, tmp_path):
+    back_up_repeatedly(database, tmp_path, 5)
 
 
 @pytest.mark.long
-def test_every_backup_under_load_is_one_moment(database, tmp_path):
-    back_up_often(database, tmp_path, scaled(100))
+def test_many_backups_under_load_are_snapshots(database, tmp_path):
+    back_up_repeatedly(database, tmp_path, scaled(100))
 
 
-def test_a_copy_of_the_file_alone_is_none(database, tmp_path):
-    """The control: what was acknowledged a moment ago is still in the log."""
+def test_copy_of_the_file_without_its_wal_is_incomplete(database, tmp_path):
+    """The control: a recent acknowledged write is still in the WAL."""
     write(database)
-    before = tally_of(database.path)
+    before = count_transactions(database.path)
     write(database)
 
     shutil.copy(database.path, tmp_path / "copied")
 
     assert before == 1
     with pytest.raises((AssertionError, TypeError)):
-        assert tally_of(tmp_path / "copied") == 2
+        assert count_transactions(tmp_path / "copied") == 2
 
 
-def test_the_command_writes_one_private_file(database, tmp_path):
+def test_backup_command_writes_one_private_file(database, tmp_path):
     target = tmp_path / "kept" / "today.backup"
     target.parent.mkdir()
     app = open_app(database.path)
@@ -125,7 +125,7 @@ def test_the_command_writes_one_private_file(database, tmp_path):
     app.extensions["walkthrough"].close()
 
 
-def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
+def test_failed_backup_keeps_the_previous_one(database, tmp_path):
     target = tmp_path / "today.backup"
     backup.back_up(database.path, target)
     before = target.read_bytes()
@@ -141,10 +141,10 @@ def test_a_backup_that_fails_leaves_the_one_before(database, tmp_path):
     assert not list(tmp_path.glob(".today*"))
 
 
-def test_a_backup_whose_name_may_not_last_is_told_as_written(database, tmp_path, monkeypatch):
-    """As on a disk that syncs no directories: what had the name before is gone."""
+def test_backup_with_unsynced_directory_is_reported_as_written(database, tmp_path, monkeypatch):
+    """Some disks cannot sync directories. The previous backup is replaced there as well."""
     target, sync = tmp_path / "today.backup", copies.sync
-    target.write_bytes(b"the one before")
+    target.write_bytes(b"the previous backup")
 
     def fail(path: Path) -> None:
         if path == target.parent and not list(tmp_path.glob(".today*")):
@@ -156,11 +156,11 @@ def test_a_backup_whose_name_may_not_last_is_told_as_written(database, tmp_path,
         backup.back_up(database.path, target)
 
     with closing(driver.connect(str(target))) as connection:
-        assert integrity(connection) == []
+        assert integrity_problems(connection) == []
 
 
-def leave_log(file: Path) -> None:
-    """What a process that was killed, or a look at the file, leaves: a log beside it, with all inspectors' new name."""
+def leave_stale_wal(file: Path) -> None:
+    """Leave a WAL beside a file, as a killed process does. It renames all inspectors."""
     with closing(driver.connect(str(file), isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("UPDATE inspectors SET name = 'of the old log'")
@@ -169,30 +169,30 @@ def leave_log(file: Path) -> None:
         path.write_bytes(content)
 
 
-def renamed_by_log(file: Path) -> int:
+def count_renamed_by_wal(file: Path) -> int:
     with closing(driver.connect(str(file))) as connection:
-        assert integrity(connection) == []
+        assert integrity_problems(connection) == []
         question = "SELECT count(*) FROM inspectors WHERE name = 'of the old log'"
         return int(connection.execute(question).fetchone()[0])
 
 
-def test_no_old_log_lies_beside_a_new_backup(database, tmp_path):
-    """SQLite would take it for the new file's own, and replay it."""
+def test_backup_removes_the_wal_of_the_previous_one(database, tmp_path):
+    """SQLite would replay the WAL into the new file."""
     target = tmp_path / "kept" / "today.backup"
     target.parent.mkdir()
     backup.back_up(database.path, target)
-    leave_log(target)
+    leave_stale_wal(target)
     write(database)
 
     backup.back_up(database.path, target)
 
     assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
-    assert tally_of(target) == 1
-    assert renamed_by_log(target) == 0
+    assert count_transactions(target) == 1
+    assert count_renamed_by_wal(target) == 0
 
 
 @pytest.mark.parametrize("word", ["-wal", "-shm", "-journal"])
-def test_what_lies_where_no_backup_is_yet_goes_too(database, tmp_path, word):
+def test_first_backup_removes_stale_journals(database, tmp_path, word):
     target = tmp_path / "kept" / "today.backup"
     target.parent.mkdir()
     Path(f"{target}{word}").write_bytes(b"of a file that is gone")
@@ -200,13 +200,13 @@ def test_what_lies_where_no_backup_is_yet_goes_too(database, tmp_path, word):
     backup.back_up(database.path, target)
 
     assert [each.name for each in target.parent.iterdir()] == ["today.backup"]
-    assert renamed_by_log(target) == 0
+    assert count_renamed_by_wal(target) == 0
 
 
-def test_a_backup_that_somebody_has_open_is_not_replaced(database, tmp_path, monkeypatch):
+def test_backup_open_in_another_program_is_not_replaced(database, tmp_path, monkeypatch):
     target = tmp_path / "today.backup"
     backup.back_up(database.path, target)
-    leave_log(target)
+    leave_stale_wal(target)
     monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 100)
     with closing(driver.connect(str(target))) as reader:
         assert reader.execute("SELECT count(*) FROM inspectors").fetchone()[0] > 0
@@ -214,43 +214,43 @@ def test_a_backup_that_somebody_has_open_is_not_replaced(database, tmp_path, mon
         with pytest.raises(MaintenanceError, match=f"^{target} is in use by another program$"):
             backup.back_up(database.path, target)
 
-    assert renamed_by_log(target) > 0
+    assert count_renamed_by_wal(target) > 0
     assert not list(tmp_path.glob(".today*"))
 
 
-def test_what_is_no_database_is_replaced(database, tmp_path):
+def test_backup_replaces_a_file_that_is_not_a_database(database, tmp_path):
     target = tmp_path / "today.backup"
     target.write_text("notes")
-    Path(f"{target}-wal").write_text("of whatever")
+    Path(f"{target}-wal").write_text("unrelated")
 
     backup.back_up(database.path, target)
 
-    assert renamed_by_log(target) == 0
+    assert count_renamed_by_wal(target) == 0
     assert sorted(each.name for each in tmp_path.glob("*today*")) == ["today.backup"]
 
 
 @pytest.mark.parametrize("name", ["walkthrough.db", "walkthrough.db-wal", "walkthrough.db.lock"])
-def test_the_database_is_not_backed_up_over_itself(database, tmp_path, name):
+def test_backup_over_the_database_is_refused(database, tmp_path, name):
     with pytest.raises(MaintenanceError, match="belongs to the database"):
         backup.back_up(database.path, tmp_path / name)
 
 
-def test_a_directory_is_no_place_for_a_backup(database, tmp_path):
+def test_backup_over_a_directory_is_refused(database, tmp_path):
     with pytest.raises(MaintenanceError, match="not a regular file"):
         backup.back_up(database.path, tmp_path)
 
 
 @pytest.mark.parametrize("cuts", [40, pytest.param(2_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("word", ["backup", "backup over a log", "restore", "compact"])
-def test_a_power_cut_leaves_the_old_state_or_the_new(served, word, cuts):
-    """At any moment of one of them: the database whole, and a backup whole or absent."""
+def test_power_cut_leaves_the_old_or_the_new_state(served, word, cuts):
+    """At each cut, the database is complete, and the backup is complete or absent."""
     cuts = scaled(cuts) if cuts > 40 else cuts
     made = served.directory.parent / "made.backup"
     assert served.command("backup", str(made)).returncode == 0
     target = made if word == "restore" else served.directory / "today.backup"
     if word == "backup over a log":
         assert served.command("backup", str(target)).returncode == 0
-        leave_log(target)
+        leave_stale_wal(target)
         with closing(driver.connect(str(served.database), isolation_level=None)) as connection:
             connection.execute("UPDATE clients SET name = 'of the new file'")
     disk, log = shim.Disk(served.directory), served.directory.parent / "cut.log"
@@ -259,20 +259,20 @@ def test_a_power_cut_leaves_the_old_state_or_the_new(served, word, cuts):
     run = served.command(word.split()[0], *([] if word == "compact" else [str(target)]))
 
     assert run.returncode == 0, run.stderr
-    told, dice, at = shim.records(log), random.Random(SEED), 0
-    assert any(record.op == b"R" for record in told)
-    for number, moment in enumerate(sorted([*dice.choices(range(len(told)), k=cuts), len(told)])):
-        for record in told[at:moment]:
-            disk.take(record)
+    records, dice, at = shim.records(log), random.Random(SEED), 0
+    assert any(record.op == b"R" for record in records)
+    for number, moment in enumerate(sorted([*dice.choices(range(len(records)), k=cuts), len(records)])):
+        for record in records[at:moment]:
+            disk.replay(record)
         at = moment
-        left = shim.emptied(served.directory.parent / "left")
+        left = shim.empty_directory(served.directory.parent / "left")
         disk.cut(random.Random(SEED * 1_000_003 + number), left)
-        assert judged(left, set(), starts=False) == [], f"seed {SEED}, cut {number}"
+        assert file_problems(left, set(), starts=False) == [], f"seed {SEED}, cut {number}"
         if (left / "today.backup").exists():
-            assert judged_copy(left / "today.backup") == [], f"seed {SEED}, cut {number}"
+            assert backup_problems(left / "today.backup") == [], f"seed {SEED}, cut {number}"
 
 
-def judged_copy(file: Path) -> list[str]:
+def backup_problems(file: Path) -> list[str]:
     connection = driver.connect(str(file))
     try:
         rows = connection.execute("SELECT count(*) FROM inspections").fetchone()[0]
@@ -283,7 +283,7 @@ def judged_copy(file: Path) -> list[str]:
         }
         is_of_two_moments = {"of the old log", "of the new file"} <= names
         return (
-            integrity(connection)
+            integrity_problems(connection)
             + ([] if rows == 9 else [f"{rows} rows"])
             + (["of two moments"] if is_of_two_moments else [])
         )

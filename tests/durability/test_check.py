@@ -1,4 +1,4 @@
-"""What is wrong with a file is found and named, and a file that is not ours is left as it is (figures 4 and 31)."""
+"""`flask check` finds and names damage. A foreign file is not changed (figures 4 and 31)."""
 
 import os
 import random
@@ -18,7 +18,7 @@ from tests.durability.conftest import scaled
 from tests.durability.test_power_cuts import SEED
 from tests.support.applications import open_app
 
-MOMENT = "2025-01-01T00:00:00+00:00"
+TIMESTAMP = "2025-01-01T00:00:00+00:00"
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def file(base_file: Path, tmp_path: Path) -> Path:
     return found
 
 
-def run_check(file: Path, *words: str) -> tuple[int, str]:
+def run_check(file: Path, *arguments: str) -> tuple[int, str]:
     app = open_app(file)
-    run = app.test_cli_runner().invoke(args=["check", *words])
+    run = app.test_cli_runner().invoke(args=["check", *arguments])
     app.extensions["walkthrough"].close()
     return run.exit_code, run.output
 
@@ -42,18 +42,18 @@ def execute(file: Path, sql: str) -> None:
 
 
 @pytest.mark.parametrize("scan", [each.value for each in check.Scan])
-def test_a_sound_file_is_called_sound(file, scan):
-    status, said = run_check(file, "--scan", scan)
+def test_check_of_a_sound_file_succeeds(file, scan):
+    status, output = run_check(file, "--scan", scan)
 
     assert status == 0
-    assert said.splitlines()[-1] == "sound"
-    assert f"walkthrough: {config.__version__}" in said
-    assert f"sqlite: {driver.sqlite_version}" in said
-    assert f"schema: {migrations.schema_version()}" in said
+    assert output.splitlines()[-1] == "sound"
+    assert f"walkthrough: {config.__version__}" in output
+    assert f"sqlite: {driver.sqlite_version}" in output
+    assert f"schema: {migrations.schema_version()}" in output
 
 
 @pytest.mark.parametrize(
-    ("sql", "scan", "words"),
+    ("sql", "scan", "message"),
     [
         ("UPDATE buildings SET client_id = 999 WHERE id = 6", "quick", "buildings row 6 references"),
         (
@@ -62,59 +62,59 @@ def test_a_sound_file_is_called_sound(file, scan):
             "reports_lead row 1 has another client than its inspection",
         ),
         (
-            f"INSERT INTO client_admin_building_access VALUES ('{MOE}', 2, NULL, '{MOMENT}')",
+            f"INSERT INTO client_admin_building_access VALUES ('{MOE}', 2, NULL, '{TIMESTAMP}')",
             "full",
             f"client_admin_building_access holds 1 for user {MOE}, whose role is not client_admin",
         ),
     ],
 )
-def test_rows_that_have_lost_their_ground_are_named(file, sql, scan, words):
+def test_check_reports_inconsistent_rows(file, sql, scan, message):
     for trigger in (
         "client_admin_building_access_role_insert", "buildings_moved", "reports_lead_client_update",
     ):  # fmt: skip
         execute(file, f"DROP TRIGGER {trigger}")
     execute(file, sql)
 
-    status, said = run_check(file, "--scan", scan)
+    status, output = run_check(file, "--scan", scan)
 
     assert status == 1
-    assert said.startswith("walkthrough: ")
-    assert words in said
-    assert said.count("\n") == 1
+    assert output.startswith("walkthrough: ")
+    assert message in output
+    assert output.count("\n") == 1
 
 
-def test_a_table_of_another_shape_is_named(file):
+def test_check_reports_schema_differences(file):
     execute(file, "ALTER TABLE inspectors ADD COLUMN phone TEXT")
     execute(file, "DROP TRIGGER users_moved")
 
-    status, said = run_check(file)
+    status, output = run_check(file)
 
     assert status == 1
-    assert "the table inspectors differs from the schema of this version" in said
-    assert "the trigger users_moved differs from the schema of this version" in said
-    assert run_check(file, "--scan", "quick")[0] == 0, "no reason not to start"
+    assert "the table inspectors differs from the schema of this version" in output
+    assert "the trigger users_moved differs from the schema of this version" in output
+    assert run_check(file, "--scan", "quick")[0] == 0, "the quick check of a start passes"
 
 
 @pytest.mark.parametrize("end", ["", ".lock"])
-def test_files_that_others_can_read_are_named(file, end):
+def test_check_reports_files_readable_by_others(file, end):
     other = file.with_name(file.name + end)
     other.touch()
     other.chmod(0o644)
 
-    status, said = run_check(file)
+    status, output = run_check(file)
 
     assert status == 1
-    assert f"{other} can be read by others: chmod 600 it" in said
-    assert said.count("\n") == 1
+    assert f"{other} can be read by others: chmod 600 it" in output
+    assert output.count("\n") == 1
 
 
-def pages_of(file: Path) -> dict[str, int]:
-    """The first page of each table and index."""
+def root_pages(file: Path) -> dict[str, int]:
+    """Return the first page of each table and index."""
     with closing(driver.connect(str(file))) as connection:
         return dict(connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage"))
 
 
-def spoil_page(file: Path, page: int) -> None:
+def overwrite_page(file: Path, page: int) -> None:
     with closing(driver.connect(str(file))) as connection:
         size = connection.execute("PRAGMA page_size").fetchone()[0]
     with file.open("r+b") as content:
@@ -122,27 +122,27 @@ def spoil_page(file: Path, page: int) -> None:
         content.write(b"\xff" * size)
 
 
-def test_whatever_table_or_index_is_damaged_the_check_can_be_asked_and_says_so(base_file, tmp_path):
-    for name, page in pages_of(base_file).items():
+def test_check_reports_damage_of_each_table_and_index(base_file, tmp_path):
+    for name, page in root_pages(base_file).items():
         file = tmp_path / f"{name}.db"
         shutil.copy(base_file, file)
         file.chmod(0o600)
-        spoil_page(file, page)
+        overwrite_page(file, page)
 
-        status, said = run_check(file)
+        status, output = run_check(file)
 
-        assert (status, said[:13], said.count("\n")) == (1, "walkthrough: ", 1), (name, said)
+        assert (status, output[:13], output.count("\n")) == (1, "walkthrough: ", 1), (name, output)
 
 
 @pytest.mark.parametrize("at", ["2025-03-0q", "", "2025-03-01T10:00:00"])
-def test_a_moment_that_is_damaged_does_not_keep_the_file_from_being_opened(file, at):
+def test_invalid_last_timestamp_does_not_prevent_opening(file, at):
     execute(file, f"UPDATE audit_context SET at = '{at}'")
 
     assert run_check(file)[0] == 0
 
 
-def test_where_the_last_moment_is_damaged_the_clock_goes_on_from_the_age_of_the_file(file):
-    spoil_page(file, pages_of(file)["audit_context"])
+def test_clock_continues_from_file_time_if_last_timestamp_is_damaged(file):
+    overwrite_page(file, root_pages(file)["audit_context"])
     tomorrow = time.time() + 86_400
     os.utime(file, (tomorrow, tomorrow))
 
@@ -152,8 +152,8 @@ def test_where_the_last_moment_is_damaged_the_clock_goes_on_from_the_age_of_the_
     database.close()
 
 
-def damaged(base_file: Path, into: Path, number: int) -> Path:
-    """A copy in which one bit of each of a few random pages is another."""
+def flip_bits(base_file: Path, into: Path, number: int) -> Path:
+    """Return a copy with flipped bits at 1 to 50 random places."""
     dice = random.Random(SEED * 1_000_003 + number)
     content = bytearray(base_file.read_bytes())
     for _ in range(dice.choice((1, 1, 10, 50))):
@@ -164,8 +164,8 @@ def damaged(base_file: Path, into: Path, number: int) -> Path:
     return file
 
 
-def found_or_harmless(file: Path) -> str:
-    """`refused` at the start, `found` by the check, or `harmless`: every row can be read."""
+def outcome_of(file: Path) -> str:
+    """Return `refused` (by the start), `found` (by the check) or `harmless` (every row can be read)."""
     try:
         app = open_app(file)
     except NotStarted:
@@ -178,26 +178,26 @@ def found_or_harmless(file: Path) -> str:
         headers = {"apikey": app.config["ANON_KEY"], "Authorization": f"Bearer {app.config['SERVICE_KEY']}"}
         for resource in RESOURCES:
             answer = app.test_client().get(f"/{resource}", headers=headers)
-            told = answer.get_data(as_text=True)
-            assert answer.status_code == 200 or '"XX001"' in told, told
+            body = answer.get_data(as_text=True)
+            assert answer.status_code == 200 or '"XX001"' in body, body
         return "harmless"
     finally:
         app.extensions["walkthrough"].close()
 
 
-def flip_often(base_file: Path, into: Path, count: int) -> None:
-    outcomes = [found_or_harmless(damaged(base_file, into, number)) for number in range(count)]
+def flip_bits_in_many_copies(base_file: Path, into: Path, count: int) -> None:
+    outcomes = [outcome_of(flip_bits(base_file, into, number)) for number in range(count)]
     print(f"seed {SEED}:", {each: outcomes.count(each) for each in sorted(set(outcomes))})
-    assert "found" in outcomes or "refused" in outcomes, "the control: without the check, none"
+    assert "found" in outcomes or "refused" in outcomes, "the control: some damage is found"
 
 
-def test_a_flipped_bit_is_found_or_harmless(base_file, tmp_path):
-    flip_often(base_file, tmp_path, 20)
+def test_flipped_bit_is_detected_or_harmless(base_file, tmp_path):
+    flip_bits_in_many_copies(base_file, tmp_path, 20)
 
 
 @pytest.mark.long
-def test_every_flipped_bit_is_found_or_harmless(base_file, tmp_path):
-    flip_often(base_file, tmp_path, scaled(1_000))
+def test_many_flipped_bits_are_detected_or_harmless(base_file, tmp_path):
+    flip_bits_in_many_copies(base_file, tmp_path, scaled(1_000))
 
 
 def foreign(file: Path) -> None:
@@ -210,7 +210,7 @@ def newer(file: Path) -> None:
 
 
 def garbage(file: Path) -> None:
-    file.write_bytes(b"no database at all " * 1_000)
+    file.write_bytes(b"not a database at all " * 1_000)
 
 
 def link(file: Path) -> None:
@@ -237,20 +237,20 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "words"), REFUSED)
-def test_what_is_not_ours_is_refused_in_one_line_and_left_as_it_is(file, spoil, words):
-    spoil(file)
+@pytest.mark.parametrize(("damage", "message"), REFUSED)
+def test_unusable_file_is_refused_in_one_line_and_unchanged(file, damage, message):
+    damage(file)
     before = file.read_bytes() if file.is_file() else b""
 
-    with pytest.raises(NotStarted, match=words) as refusal:
+    with pytest.raises(NotStarted, match=message) as refusal:
         open_app(file)
 
     assert "\n" not in refusal.value.message
     assert (file.read_bytes() if file.is_file() else b"") == before
 
 
-def test_a_disk_without_a_log_is_refused(file, monkeypatch):
-    """Network and read-only file systems fall back to another mode without a word."""
+def test_file_without_wal_mode_is_refused(file, monkeypatch):
+    """Network and read-only file systems silently fall back to another journal mode."""
     execute(file, "PRAGMA journal_mode = DELETE")
     with closing(driver.connect(str(file))) as reader:
         reader.execute("BEGIN")
@@ -264,7 +264,7 @@ def test_a_disk_without_a_log_is_refused(file, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["foreign_keys", "synchronous"])
-def test_a_setting_that_does_not_take_is_refused(file, monkeypatch, name):
+def test_ineffective_pragma_is_refused(file, monkeypatch, name):
     planted = tuple((each, value, expected if each != name else 99)
                     for each, value, expected in check.sqlite.PRAGMAS)  # fmt: skip
     monkeypatch.setattr("engine.storage.sqlite.PRAGMAS", planted)
@@ -276,39 +276,39 @@ def test_a_setting_that_does_not_take_is_refused(file, monkeypatch, name):
 
 
 def refused_start(served) -> str:
-    """Start the server as it is run, and return the one thing it says."""
+    """Start the server and return its one line of output."""
     done = served.gunicorn()
     assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if not line.startswith(("[", "{"))]
-    assert len(said) == 1, done.stderr
-    return said[0]
+    output = [line for line in done.stderr.splitlines() if not line.startswith(("[", "{"))]
+    assert len(output) == 1, done.stderr
+    return output[0]
 
 
-@pytest.mark.parametrize(("spoil", "words"), [REFUSED[0], REFUSED[1], REFUSED[3]])
-def test_the_server_does_not_start_on_what_is_not_ours(served, spoil, words):
-    spoil(served.database)
+@pytest.mark.parametrize(("damage", "message"), [REFUSED[0], REFUSED[1], REFUSED[3]])
+def test_server_does_not_start_over_an_unusable_file(served, damage, message):
+    damage(served.database)
 
-    said = refused_start(served)
+    output = refused_start(served)
 
-    assert said.startswith("walkthrough: the check at the start failed: ")
-    assert words in said
+    assert output.startswith("walkthrough: the check at the start failed: ")
+    assert message in output
 
 
-def test_after_an_unclean_stop_a_damaged_file_is_not_served(served):
+def test_damaged_file_is_not_served_after_an_unclean_stop(served):
     (served.directory / "walkthrough.db.serving").touch(0o600)
     with served.database.open("r+b") as file:
         file.seek(4096 * 5)
         file.write(random.Random(SEED).randbytes(4096 * 3))
 
-    said = refused_start(served)
+    output = refused_start(served)
 
-    assert said.startswith("walkthrough: the check after an unclean stop failed: ")
-    assert said.endswith("restore a backup: flask --app app restore FILE")
+    assert output.startswith("walkthrough: the check after an unclean stop failed: ")
+    assert output.endswith("restore a backup: flask --app app restore FILE")
     assert (served.directory / "walkthrough.db.serving").exists()
 
 
-def test_an_sqlite_that_is_too_old_is_refused(tmp_path, monkeypatch):
-    """3.40 lets the file be made, and refuses every write that the trail's triggers tell of."""
+def test_old_sqlite_version_is_refused(tmp_path, monkeypatch):
+    """SQLite 3.40 creates the file, and then refuses each write that the audit triggers log."""
     monkeypatch.setattr(driver, "sqlite_version_info", (3, 42, 0))
 
     with pytest.raises(NotStarted, match=r"is too old: 3\.43 or later is needed"):

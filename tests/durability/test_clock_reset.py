@@ -1,4 +1,4 @@
-"""A clock that was once set far ahead: the way back, and nothing that had ended lives again."""
+"""`flask clock --set-back` after a clock that was far ahead. Expired and revoked tokens stay invalid."""
 
 import json
 import time
@@ -12,13 +12,13 @@ from tests.conftest import CAST, ROOT
 from tests.support import databases, tokens
 from tests.support.applications import open_app
 
-YEARS = 73 * 365 * 86_400 + 43_200  # half a day, so that no second counts
+AHEAD_SECONDS = 73 * 365 * 86_400 + 43_200  # half a day more, so that seconds do not matter
 OLD_KEY = "an-old-key-of-more-than-32-bytes-0000001"
 
 
 @pytest.fixture
-def place(base_file: Path, tmp_path: Path) -> Path:
-    """A file whose last change was in a year far ahead, and beside it the keys."""
+def database_file(base_file: Path, tmp_path: Path) -> Path:
+    """A database whose last change is 73 years ahead, beside its `keys.json`."""
     found = tmp_path / "walkthrough.db"
     databases.copy(base_file, found)
     kept = {"SECRET_KEY": OLD_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
@@ -26,7 +26,7 @@ def place(base_file: Path, tmp_path: Path) -> Path:
     keys.write_text(json.dumps(kept))
     keys.chmod(0o600)
     app = open_app(found)
-    late = int(time.time()) + YEARS
+    late = int(time.time()) + AHEAD_SECONDS
     app.extensions["walkthrough.clock"].advance(stored_timestamp(late))
     with app.app_context(), app.extensions["walkthrough"].writing() as transaction:
         for sql, values in (
@@ -54,96 +54,100 @@ def place(base_file: Path, tmp_path: Path) -> Path:
     return found
 
 
-def run(place: Path, *words: str, **settings: object) -> tuple[int, str]:
-    app = open_app(place, **settings)
+def run(database_file: Path, *words: str, **settings: object) -> tuple[int, str]:
+    app = open_app(database_file, **settings)
     done = app.test_cli_runner().invoke(args=list(words))
     app.extensions["walkthrough"].close()
     return done.exit_code, done.output.strip()
 
 
-def kept_key(place: Path) -> str:
-    return json.loads((place.parent / "keys.json").read_text())["SECRET_KEY"]
+def stored_key(database_file: Path) -> str:
+    return json.loads((database_file.parent / "keys.json").read_text())["SECRET_KEY"]
 
 
-def ask(place: Path, token: str, key: str) -> int:
-    app = open_app(place, SECRET_KEY=key)
+def status_of_read(database_file: Path, token: str, key: str) -> int:
+    app = open_app(database_file, SECRET_KEY=key)
     headers = {"apikey": tokens.ANON_KEY, "Authorization": f"Bearer {token}"}
     answer = app.test_client().get("/buildings?limit=1", headers=headers)
     app.extensions["walkthrough"].close()
     return answer.status_code
 
 
-def test_a_check_says_how_far_the_time_of_a_file_is_ahead(place):
-    status, said = run(place, "check")
+def test_check_reports_a_clock_that_is_ahead(database_file):
+    status, output = run(database_file, "check")
 
     assert status == 0
-    assert said.splitlines()[-1] == "sound"
-    assert "clock: the database's time is 26645 days, " in said
-    assert run(place, "clock")[1].startswith("the database's time is 26645 days, ")
+    assert output.splitlines()[-1] == "sound"
+    assert "clock: the database's time is 26645 days, " in output
+    assert run(database_file, "clock")[1].startswith("the database's time is 26645 days, ")
 
 
-def test_the_time_is_set_back_and_goes_on_from_there(place):
-    status, said = run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)
+def test_clock_is_set_back_to_the_system_time(database_file):
+    status, output = run(database_file, "clock", "--set-back", SECRET_KEY=OLD_KEY)
 
-    assert (status, said.endswith("; all users must sign in again")) == (0, True)
-    app = open_app(place)
+    assert (status, output.endswith("; all users must sign in again")) == (0, True)
+    app = open_app(database_file)
     assert app.extensions["walkthrough.clock"].seconds_before_system() < 1
     app.extensions["walkthrough"].close()
-    assert run(place, "check")[1].count("clock:") == 0
-    assert databases.sql(place, "SELECT count(*) FROM attempts WHERE at > unixepoch()") == [(0,)]
-    lines = databases.sql(place, "SELECT action, before, after FROM audit_log ORDER BY id DESC LIMIT 1")
-    assert lines[0][0] == "set_back"
+    assert run(database_file, "check")[1].count("clock:") == 0
+    assert databases.sql(database_file, "SELECT count(*) FROM attempts WHERE at > unixepoch()") == [(0,)]
+    lines = databases.sql(database_file, "SELECT action, before, after FROM audit_log ORDER BY id DESC LIMIT 1")
+    assert lines[0][0] == "reset_clock"
     assert json.loads(lines[0][2])["from"] > "2090"
-    assert run(place, "clock", "--set-back", SECRET_KEY=kept_key(place))[0] == 1
+    assert run(database_file, "clock", "--set-back", SECRET_KEY=stored_key(database_file))[0] == 1
 
 
-def test_nothing_that_had_ended_lives_again(place):
-    """Tokens that were expired, revoked, or signed for a time ahead; sessions and boards."""
+def test_clock_reset_revives_no_credentials(database_file):
+    """Expired and revoked tokens, tokens signed for later, sessions and kiosk displays stay invalid."""
     root, now = CAST["root"], int(time.time())
     claims = tokens.claims_of(root.id, root.role, None)
     session = "00000000-0000-4000-8000-00000000aaaa"
     dead = [
         tokens.sign({**claims, **more}, OLD_KEY)
-        for more in ({}, {"session_id": session, "exp": now + YEARS + 3_600}, {"iat": now + 3, "exp": now + YEARS})
+        for more in (
+            {},
+            {"session_id": session, "exp": now + AHEAD_SECONDS + 3_600},
+            {"iat": now + 3, "exp": now + AHEAD_SECONDS},
+        )
     ]
 
-    assert run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
+    assert run(database_file, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
 
-    key = kept_key(place)
+    key = stored_key(database_file)
     assert key != OLD_KEY
-    assert [ask(place, each, key) for each in dead] == [401, 401, 401]
+    assert [status_of_read(database_file, each, key) for each in dead] == [401, 401, 401]
     again = [tokens.sign({**claims, "session_id": session}, key), tokens.sign(claims, key)]
-    assert [ask(place, each, key) for each in again] == [401, 401]
-    assert databases.sql(place, "SELECT count(*) FROM devices") == [(0,)]
-    assert ask(place, tokens.sign({**claims, "iat": int(time.time()) + 2}, key), key) == 200
+    assert [status_of_read(database_file, each, key) for each in again] == [401, 401]
+    assert databases.sql(database_file, "SELECT count(*) FROM devices") == [(0,)]
+    assert status_of_read(database_file, tokens.sign({**claims, "iat": int(time.time()) + 2}, key), key) == 200
 
 
-def test_it_is_refused_while_the_file_is_served(place):
-    lock = ServingLock.take(place)
+def test_clock_reset_is_refused_while_the_file_is_served(database_file):
+    lock = ServingLock.take(database_file)
 
-    status, said = run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)
+    status, output = run(database_file, "clock", "--set-back", SECRET_KEY=OLD_KEY)
 
     lock.give_back()
-    assert (status, "is being served by another process" in said) == (1, True)
-    assert kept_key(place) == OLD_KEY
-    assert run(place, "clock")[1] != "the database's time is this machine's"
+    assert (status, "is being served by another process" in output) == (1, True)
+    assert stored_key(database_file) == OLD_KEY
+    assert run(database_file, "clock")[1] != "the database's time is this machine's"
 
 
-def test_a_key_that_is_not_the_files_has_to_be_changed_where_it_is_set(place):
-    status, said = run(place, "clock", "--set-back")
+def test_clock_reset_requires_a_new_key_if_it_is_configured(database_file):
+    status, output = run(database_file, "clock", "--set-back")
 
     assert status == 1
-    assert "the SECRET_KEY in use is not the one in" in said
-    assert said.endswith("add --key-is-new")
-    assert said.count("\n") == 0
-    assert kept_key(place) == OLD_KEY
-    assert run(place, "clock", "--set-back", "--key-is-new")[0] == 0
+    assert "the SECRET_KEY in use is not the one in" in output
+    assert output.endswith("add --key-is-new")
+    assert output.count("\n") == 0
+    assert stored_key(database_file) == OLD_KEY
+    assert run(database_file, "clock", "--set-back", "--key-is-new")[0] == 0
 
 
-def test_a_mark_of_a_bad_end_stays(place):
-    mark = place.with_name(f"{place.name}.serving")
-    mark.touch()
+def test_clock_reset_keeps_the_unclean_stop_marker(database_file):
+    marker = database_file.with_name(f"{database_file.name}.serving")
+    marker.touch()
 
-    assert run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
+    assert run(database_file, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
 
-    assert mark.exists()
+    assert marker.exists()

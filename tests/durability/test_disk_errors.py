@@ -1,7 +1,6 @@
-"""A disk that fails: the k-th write or sync of the database, once or until there is room again (figure 3).
+"""Disk errors: the k-th write or sync of the database fails, once or until space is free again (figure 3).
 
-Nothing is acknowledged that is not kept, nothing hangs, and once the error is gone the service is well
-again without a restart.
+All acknowledged writes are kept, all requests end, and the service recovers without a restart.
 """
 
 import contextlib
@@ -18,82 +17,82 @@ import pytest
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
-from tests.durability.load import integrity, rows, verdict
+from tests.durability.load import integrity_problems, rows, transaction_problems
 from tests.durability.served import Consumer, Served, serving
 from tests.durability.test_power_cuts import SEED
 
 WRITE, SYNC = 1, 2
-TRANSACTIONS = 10  # a failure point
-PLANTED = "tests.durability.planted:swallowing()"
+TRANSACTIONS = 10  # of each failure point
+IGNORING_COMMIT_ERRORS = "tests.durability.faulty_applications:ignoring_commit_errors()"
 
 
 @dataclass(slots=True)
-class Told:
-    """What a service under a failing disk said."""
+class Outcome:
+    """The responses of a service on a failing disk."""
 
     acked: set[int] = field(default_factory=set)
     refused: Counter = field(default_factory=Counter)
     failures: int = 0
-    unwell: list[str] = field(default_factory=list)
+    not_recovered: list[str] = field(default_factory=list)
 
 
-def points(count: int, at_most: int) -> list[tuple[int, int, int]]:
-    """Failure points: (write or sync, errno, which one), at random, of each kind as many."""
+def failure_points(count: int, at_most: int) -> list[tuple[int, int, int]]:
+    """Return random failure points (write or sync, errno, position), the same number of each kind."""
     dice = random.Random(SEED)
     kinds = itertools.cycle(itertools.product((WRITE, SYNC), (errno.EIO, errno.ENOSPC)))
     return [(*kind, dice.randint(1, at_most)) for _, kind in zip(range(count), kinds, strict=False)]
 
 
-def suffer(served: Served, count: int, at_most: int) -> tuple[Told, list[str]]:
-    """Let a running service meet every failure point; what it said, and what is wrong afterwards."""
-    told, numbers = Told(), itertools.count(1)
-    with watching(served) as watched, closing(served.consumer(timeout=20)) as consumer:
-        for kind, error, at in points(count, at_most):
-            with watched.control.failing(kind, error, at, once=error == errno.EIO):
+def run_through_failures(served: Served, count: int, at_most: int) -> tuple[Outcome, list[str]]:
+    """Run a service through all failure points; return its responses and the problems of the database."""
+    outcome, numbers = Outcome(), itertools.count(1)
+    with running_under_shim(served) as service, closing(served.consumer(timeout=20)) as consumer:
+        for kind, error, at in failure_points(count, at_most):
+            with service.control.failing(kind, error, at, once=error == errno.EIO):
                 for _ in range(TRANSACTIONS):
-                    attempt(consumer, next(numbers), told)
-                told.failures += watched.control[shim.Word.FAILED]
+                    send_transaction(consumer, next(numbers), outcome)
+                outcome.failures += service.control[shim.ControlWord.FAILED]
             after = next(numbers)
-            attempt(consumer, after, told)
-            if after not in told.acked:
-                told.unwell.append(f"not well again after {kind}, {error}, {at}")
+            send_transaction(consumer, after, outcome)
+            if after not in outcome.acked:
+                outcome.not_recovered.append(f"no recovery after {kind}, {error}, {at}")
     connection = driver.connect(str(served.database))
     try:
-        problems = integrity(connection) + verdict(connection, told.acked)
+        problems = integrity_problems(connection) + transaction_problems(connection, outcome.acked)
     finally:
         connection.close()
-    print(f"seed {SEED}: {count} points, {told.failures} failures, {dict(told.refused)}")
-    return told, problems
+    print(f"seed {SEED}: {count} points, {outcome.failures} failures, {dict(outcome.refused)}")
+    return outcome, problems
 
 
-def attempt(consumer: Consumer, k: int, told: Told) -> None:
+def send_transaction(consumer: Consumer, k: int, outcome: Outcome) -> None:
     answer = consumer.send("POST", "/inspections", rows(k))
     if answer.status == 201:
-        told.acked.add(k)
+        outcome.acked.add(k)
     else:
-        told.refused[answer.status, answer.code] += 1
+        outcome.refused[answer.status, answer.code] += 1
 
 
-def test_nothing_is_acknowledged_that_the_disk_did_not_take(served):
-    told, problems = suffer(served, 40, 30)
+def test_write_that_the_disk_refused_is_not_acknowledged(served):
+    outcome, problems = run_through_failures(served, 40, 30)
 
     assert not problems, f"seed {SEED}: {problems}"
-    assert not told.unwell
-    assert told.failures >= 30, "the control works"
-    assert set(told.refused) <= {(503, "53100"), (500, "58030")}
-    assert {(503, "53100"), (500, "58030")} <= set(told.refused)
+    assert not outcome.not_recovered
+    assert outcome.failures >= 30, "the control injects failures"
+    assert set(outcome.refused) <= {(503, "53100"), (500, "58030")}
+    assert {(503, "53100"), (500, "58030")} <= set(outcome.refused)
 
 
-def test_who_swallows_what_commit_says_is_found_out(served):
-    served.application = PLANTED
+def test_ignored_commit_errors_are_detected(served):
+    served.application = IGNORING_COMMIT_ERRORS
 
-    _, problems = suffer(served, 8, 10)
+    _, problems = run_through_failures(served, 8, 10)
 
     assert any("lost" in problem for problem in problems), f"seed {SEED}: {problems}"
 
 
 @dataclass(slots=True)
-class Watched:
+class ServiceUnderShim:
     """A running service under the shim."""
 
     served: Served
@@ -101,27 +100,27 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watching(served: Served) -> Iterator[Watched]:
+def running_under_shim(served: Served) -> Iterator[ServiceUnderShim]:
     path = served.directory.parent / "control"
     control = shim.Control(path)
     served.watched = shim.environment(served.directory, control=path)
     with serving(served):
-        yield Watched(served, control)
+        yield ServiceUnderShim(served, control)
 
 
-def test_ready_and_syncs(served):
-    """Two questions to one service, for a start takes seconds."""
-    with watching(served) as watched, closing(served.consumer()) as consumer:
-        ready_says_what_can_be_written(watched, consumer)
-        synced, others = syncs_of_commits(watched, consumer)
+def test_readiness_and_syncs_of_commits(served):
+    """One service for both checks, since a start takes seconds."""
+    with running_under_shim(served) as service, closing(served.consumer()) as consumer:
+        check_readiness_on_a_full_disk(service, consumer)
+        synced, others = count_syncs_of_commits(service, consumer)
 
-    assert synced >= 50, "figure 5: at least one of the log a commit"
-    assert synced + others <= 100, "and at most two of anything, outside checkpoints"
+    assert synced >= 50, "figure 5: at least one sync of the WAL for each commit"
+    assert synced + others <= 100, "at most two syncs for each commit, outside checkpoints"
 
 
-def ready_says_what_can_be_written(watched: Watched, consumer: Consumer) -> None:
+def check_readiness_on_a_full_disk(service: ServiceUnderShim, consumer: Consumer) -> None:
     before = consumer.send("GET", "/ready")
-    with watched.control.failing(WRITE, errno.ENOSPC, 1, once=False):
+    with service.control.failing(WRITE, errno.ENOSPC, 1, once=False):
         refused = consumer.send("POST", "/inspections", rows(1))
         during = consumer.send("GET", "/ready")
         read = consumer.send("GET", "/inspections?limit=1")
@@ -134,29 +133,29 @@ def ready_says_what_can_be_written(watched: Watched, consumer: Consumer) -> None
     assert read.status == 200
 
 
-def test_a_service_that_does_not_sync_is_found_out(served):
-    served.application = "tests.durability.planted:off()"
+def test_missing_syncs_are_detected(served):
+    served.application = "tests.durability.faulty_applications:synchronous_off()"
 
-    with watching(served) as watched, closing(served.consumer()) as consumer:
-        synced, _ = syncs_of_commits(watched, consumer)
+    with running_under_shim(served) as service, closing(served.consumer()) as consumer:
+        synced, _ = count_syncs_of_commits(service, consumer)
 
     assert synced < 50
 
 
-def syncs_of_commits(watched: Watched, consumer: Consumer) -> tuple[int, int]:
-    """How often 50 commits sync the log, and anything else of the database."""
-    control = watched.control
+def count_syncs_of_commits(service: ServiceUnderShim, consumer: Consumer) -> tuple[int, int]:
+    """Return how often 50 commits sync the WAL, and any other file of the database."""
+    control = service.control
     assert consumer.send("POST", "/inspections", rows(0)).status == 201
-    before = control[shim.Word.WAL_SYNCS], control[shim.Word.SYNCS]
+    before = control[shim.ControlWord.WAL_SYNCS], control[shim.ControlWord.SYNCS]
     for k in range(1, 51):
         assert consumer.send("POST", "/inspections", rows(k)).status == 201
-    log = control[shim.Word.WAL_SYNCS] - before[0]
-    return log, control[shim.Word.SYNCS] - before[1] - log
+    log = control[shim.ControlWord.WAL_SYNCS] - before[0]
+    return log, control[shim.ControlWord.SYNCS] - before[1] - log
 
 
 @pytest.mark.long
-def test_nothing_is_acknowledged_at_any_failure_point(served):
-    told, problems = suffer(served, scaled(2_000), 500)
+def test_many_failure_points_lose_no_acknowledged_write(served):
+    outcome, problems = run_through_failures(served, scaled(2_000), 500)
 
     assert not problems, f"seed {SEED}: {problems}"
-    assert not told.unwell
+    assert not outcome.not_recovered

@@ -1,4 +1,4 @@
-"""A file that is removed or replaced under a running server: from then on nothing is acknowledged that is lost."""
+"""After the database file is removed or replaced, a running server acknowledges no write."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ from engine.storage.database import Database
 from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity, identity
 from engine.storage.sqlite import driver
 from tests.durability.facts import names, put
-from tests.durability.load import integrity
+from tests.durability.load import integrity_problems
 from tests.durability.served import Answer, Served, serving
 from tests.support.applications import open_app
 from tests.support.waiting import until
 
-WORDS = "removed or replaced"
+REASON = "removed or replaced"
 
 
 def post(served: Served, name: str) -> Answer:
@@ -32,26 +32,26 @@ def ready(served: Served) -> Answer:
 
 
 def require_refused(served: Served) -> None:
-    for _ in range(20):  # by both workers
+    for _ in range(20):  # so that both workers answer
         answer = post(served, "lost")
         assert (answer.status, answer.code) == (503, "58P01")
         assert answer.headers["Retry-After"] == "1"
-        assert answer.json["message"] == f"the database file was {WORDS}"
-        assert (ready(served).status, WORDS in ready(served).json["status"]) == (503, True)
+        assert answer.json["message"] == f"the database file was {REASON}"
+        assert (ready(served).status, REASON in ready(served).json["status"]) == (503, True)
 
 
-def told(served: Served) -> int:
-    return served.log.read_text().count(WORDS)
+def count_log_entries(served: Served) -> int:
+    return served.log.read_text().count(REASON)
 
 
-def found(file: Path, name: str) -> int:
+def count_inspectors(file: Path, name: str) -> int:
     with closing(driver.connect(str(file))) as connection:
-        assert integrity(connection) == []
+        assert integrity_problems(connection) == []
         question = "SELECT count(*) FROM inspectors WHERE name = ?"
         return int(connection.execute(question, (name,)).fetchone()[0])
 
 
-def test_nothing_is_acknowledged_once_the_file_is_removed(served: Served):
+def test_writes_to_a_removed_file_are_refused(served: Served):
     with serving(served):
         assert [post(served, "kept").status for _ in range(5)] == [201] * 5
         log = served.directory / f"{served.database.name}-wal"
@@ -60,8 +60,8 @@ def test_nothing_is_acknowledged_once_the_file_is_removed(served: Served):
         served.database.unlink()
 
         require_refused(served)
-        assert 1 <= told(served) <= 2, "once a worker"
-    assert log.read_bytes()[: len(content)] == content, "nothing else has what was acknowledged"
+        assert 1 <= count_log_entries(served) <= 2, "once for each worker"
+    assert log.read_bytes()[: len(content)] == content, "the WAL alone has the acknowledged writes"
     assert not served.database.exists()
 
     again = served.gunicorn()
@@ -71,7 +71,7 @@ def test_nothing_is_acknowledged_once_the_file_is_removed(served: Served):
     assert not served.database.exists()
 
 
-def test_a_file_that_gets_its_name_back_is_written_to(served: Served):
+def test_writes_resume_when_the_file_is_renamed_back(served: Served):
     with serving(served):
         assert post(served, "kept").status == 201
         served.database.rename(served.directory / "elsewhere")
@@ -81,10 +81,10 @@ def test_a_file_that_gets_its_name_back_is_written_to(served: Served):
 
         assert ready(served).status == 200
         assert [post(served, "kept").status for _ in range(5)] == [201] * 5
-    assert found(served.database, "kept") == 6
+    assert count_inspectors(served.database, "kept") == 6
 
 
-def test_nothing_is_acknowledged_once_another_file_has_the_name(served: Served, base_file: Path):
+def test_writes_to_a_replaced_file_are_refused(served: Served, base_file: Path):
     with serving(served):
         assert post(served, "of the old one").status == 201
         other = served.directory / "other.db"
@@ -94,16 +94,16 @@ def test_nothing_is_acknowledged_once_another_file_has_the_name(served: Served, 
         other.replace(served.database)
 
         require_refused(served)
-    assert found(served.database, "of the old one") == 0
+    assert count_inspectors(served.database, "of the old one") == 0
 
     with serving(served):
         assert post(served, "of the new one").status == 201
-    assert found(served.database, "of the new one") == 1
-    assert found(served.database, "of the old one") == 0
+    assert count_inspectors(served.database, "of the new one") == 1
+    assert count_inspectors(served.database, "of the old one") == 0
 
 
-def test_the_log_of_a_file_that_was_replaced_does_not_outlast_a_kill_beside_the_other(served: Served, base_file: Path):
-    """Whoever opens the other one next would replay it there."""
+def test_kill_leaves_no_wal_of_a_replaced_file(served: Served, base_file: Path):
+    """The next program that opens the other file would replay the WAL into it."""
     with serving(served):
         assert [post(served, "of the old one").status for _ in range(5)] == [201] * 5
         other = served.directory / "other.db"
@@ -116,11 +116,11 @@ def test_the_log_of_a_file_that_was_replaced_does_not_outlast_a_kill_beside_the_
 
         served.kill()
 
-        assert found(served.database, "of the old one") == 0
+        assert count_inspectors(served.database, "of the old one") == 0
 
 
-def test_a_worker_that_comes_later_makes_no_other_file(served: Served):
-    """Nor does it serve one beside those who serve the one that was there."""
+def test_new_worker_does_not_create_a_removed_file(served: Served):
+    """It does not serve another file than the other workers do."""
     with serving(served):
         for file in served.directory.glob(f"{served.database.name}*"):
             if not file.name.endswith((".serving", ".lock")):
@@ -136,7 +136,7 @@ def test_a_worker_that_comes_later_makes_no_other_file(served: Served):
 
 
 @pytest.mark.parametrize("at", ["opening", "opened"])
-def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_other(base_file, tmp_path, monkeypatch, at):
+def test_worker_does_not_serve_a_file_replaced_during_its_start(base_file, tmp_path, monkeypatch, at):
     file, other = tmp_path / "a.db", tmp_path / "b.db"
     for each in (file, other):
         shutil.copy(base_file, each)
@@ -155,11 +155,11 @@ def test_a_worker_under_whom_the_file_is_replaced_while_it_starts_serves_no_othe
 
     app = open_app(file)
 
-    assert app.test_client().get("/ready").json["status"] == f"the database file was {WORDS}"
+    assert app.test_client().get("/ready").json["status"] == f"the database file was {REASON}"
     app.extensions["walkthrough"].close()
 
 
-def test_a_worker_that_starts_once_the_file_is_gone_makes_none(base_file, tmp_path, monkeypatch):
+def test_worker_started_without_its_file_creates_none(base_file, tmp_path, monkeypatch):
     file = tmp_path / "a.db"
     shutil.copy(base_file, file)
     monkeypatch.setattr(FileIdentity, "expected", {str(file): identity(str(file))})
@@ -167,12 +167,12 @@ def test_a_worker_that_starts_once_the_file_is_gone_makes_none(base_file, tmp_pa
 
     app = open_app(file)
 
-    assert app.test_client().get("/ready").json["status"] == f"the database file was {WORDS}"
+    assert app.test_client().get("/ready").json["status"] == f"the database file was {REASON}"
     assert not file.exists()
 
 
-def test_no_connection_is_opened_to_another_file(database: Database):
-    """It would be one with the log of this one."""
+def test_connection_to_a_replaced_file_is_refused(database: Database):
+    """The connection would use the WAL of the first file."""
     put(database, "kept")
     database.path.rename(f"{database.path}.away")
     with database.reading():
@@ -180,10 +180,10 @@ def test_no_connection_is_opened_to_another_file(database: Database):
 
     database.connections.close()
 
-    for way in (database.reading, database.writing):
+    for open_transaction in (database.reading, database.writing):
         try:
-            with way():
-                raise AssertionError("it was opened")
+            with open_transaction():
+                raise AssertionError("the other file was opened")
         except DatabaseFileReplaced:
             pass
     assert not database.path.exists()

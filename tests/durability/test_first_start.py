@@ -1,4 +1,4 @@
-"""A file that cannot be made, or brought up to date: one line says so, and the next start goes on from there."""
+"""A file that cannot be created or migrated is reported in one line. The next start resumes."""
 
 import errno
 import os
@@ -22,14 +22,14 @@ WRITE = 1
 
 
 def refusal(file: Path) -> str:
-    """What is said of a file that cannot be used."""
+    """Return the error of a start with a file that cannot be used."""
     with pytest.raises(NotStarted) as refused:
         open_app(file)
     assert "\n" not in refused.value.message
     return refused.value.message
 
 
-def test_a_place_below_a_file_is_named(tmp_path):
+def test_path_below_a_file_is_reported(tmp_path):
     (tmp_path / "file").touch()
     file = tmp_path / "file" / "a.db"
 
@@ -40,8 +40,8 @@ def test_a_place_below_a_file_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal"])
-def test_no_new_file_is_made_beside_a_log(tmp_path, end):
-    """What was acknowledged may be in it, and SQLite would take the log of an empty file away."""
+def test_no_database_is_created_beside_a_log(tmp_path, end):
+    """The log may hold acknowledged writes, and SQLite would delete the log of an empty file."""
     file, log = tmp_path / "a.db", tmp_path / f"a.db{end}"
     log.write_bytes(b"pages")
 
@@ -53,7 +53,7 @@ def test_no_new_file_is_made_beside_a_log(tmp_path, end):
     open_app(file)
 
 
-def test_a_directory_that_is_not_there_is_named(tmp_path):
+def test_missing_directory_is_reported(tmp_path):
     file = tmp_path / "nowhere" / "a.db"
 
     run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", f"sqlite:///{file}"])
@@ -67,7 +67,7 @@ def test_a_directory_that_is_not_there_is_named(tmp_path):
     ["postgres://u:secret@h/d", "mysql://h/d", "postgresql+psycopg://u:secret@h:abc/d", "nonsense",
      "sqlite://", "sqlite:///:memory:", "sqlite://host/a.db", "sqlite:///a.db?b=c", "sqlite+a:///a.db"],
 )  # fmt: skip
-def test_words_that_name_no_database_are_told_what_does(tmp_path, url):
+def test_invalid_database_url_is_reported_with_the_valid_forms(tmp_path, url):
     run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", url])
 
     assert run.exit_code == 1
@@ -76,13 +76,13 @@ def test_words_that_name_no_database_are_told_what_does(tmp_path, url):
     )
 
 
-def test_what_is_in_memory_is_no_database(monkeypatch, tmp_path):
+def test_in_memory_database_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr("tests.support.databases.url", lambda file: "sqlite://")
 
     assert refusal(tmp_path / "a.db") == ("DATABASE_URL names no file, and a database in memory is not durable")
 
 
-def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_path):
+def test_missing_postgresql_driver_is_reported(monkeypatch, tmp_path):
     def missing(name: str) -> object:
         raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
 
@@ -94,7 +94,7 @@ def test_a_postgresql_without_its_driver_is_told_what_it_needs(monkeypatch, tmp_
     )
 
 
-def test_a_file_that_may_not_be_made_is_named(monkeypatch, tmp_path):
+def test_file_without_permission_to_create_is_reported(monkeypatch, tmp_path):
     def fail(path: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -104,7 +104,7 @@ def test_a_file_that_may_not_be_made_is_named(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("at", [1, 3, 30])
-def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(served: Served, at: int) -> None:
+def test_disk_full_during_schema_creation_is_reported_in_one_line(served: Served, at: int) -> None:
     served.database.unlink()
     control = shim.Control(served.directory.parent / "control")
     watched = served.directory.parent / "control"
@@ -113,24 +113,22 @@ def test_a_disk_that_fills_up_while_the_tables_are_made_is_told_in_one_line(serv
     with control.failing(WRITE, errno.ENOSPC, at, once=False):
         run = served.command("check", "--scan", "none")
 
-    assert control[shim.Word.FAILED], "the control works"
+    assert control[shim.ControlWord.FAILED], "the control injects failures"
     assert (run.returncode, run.stdout) == (1, "")
     assert run.stderr == f"Error: {served.database} cannot be used: no space left on the device\n"
-    assert served.command("check").returncode == 0, "the next start goes on"
+    assert served.command("check").returncode == 0, "the next start resumes"
 
 
 @pytest.mark.parametrize(
-    ("free", "flag", "told"),
+    ("free", "flag", "reason"),
     [
         pytest.param(0, 0, "no space left on the device", id="full"),
         pytest.param(4_096, os.ST_RDONLY, "the disk is read-only", id="read-only"),
         pytest.param(4_096, 0, "the disk failed", id="neither"),
     ],
 )
-def test_a_disk_that_takes_no_file_beside_the_database_is_told_as_what_it_is(
-    base_file, tmp_path, monkeypatch, free, flag, told
-):
-    """SQLite, which makes one before it reads, says of each of them that there was an I/O error."""
+def test_disk_that_cannot_create_files_is_reported_by_its_cause(base_file, tmp_path, monkeypatch, free, flag, reason):
+    """SQLite creates such a file before it reads, and reports an I/O error in each case."""
     file = tmp_path / "a.db"
     shutil.copy(base_file, file)
     file.chmod(0o600)
@@ -142,12 +140,12 @@ def test_a_disk_that_takes_no_file_beside_the_database_is_told_as_what_it_is(
 
     monkeypatch.setattr("sqlalchemy.Engine.raw_connection", fail)
 
-    assert refusal(file) == f"{file} cannot be used: {told}"
+    assert refusal(file) == f"{file} cannot be used: {reason}"
 
 
 @pytest.fixture
-def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that would have to be brought up to date."""
+def outdated_file(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that has to be migrated."""
     file = tmp_path / "walkthrough.db"
     shutil.copy(base_file, file)
     file.chmod(0o600)
@@ -156,7 +154,7 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reason"),
     [
         pytest.param(copies.UnsoundCopy("row 5 missing"), "row 5 missing", id="unsound"),
         pytest.param(sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"),
@@ -166,10 +164,10 @@ def older(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
         pytest.param(migrate.MigrationFailed("it stays at schema 1"), "stays at", id="step"),
     ],
 )
-def test_a_file_that_cannot_be_brought_up_to_date_is_told_in_one_line(older, monkeypatch, fault, told):
-    def fail(path: Path, turns: object) -> int:
+def test_failed_migration_is_reported_in_one_line(outdated_file, monkeypatch, fault, reason):
+    def fail(path: Path, writer_lock: object) -> int:
         raise fault
 
     monkeypatch.setattr(migrate, "migrate", fail)
 
-    assert told in refusal(older)
+    assert reason in refusal(outdated_file)

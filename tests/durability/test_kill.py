@@ -1,7 +1,7 @@
-"""`kill -9`, to one worker or to all of it: what was acknowledged is there after the next start (figure 2).
+"""SIGKILL of one worker or of the whole service: acknowledged writes are kept (figure 2).
 
-The page cache survives a process, so this says nothing of syncs (see test_power_cuts.py); it finds whoever
-answers before the COMMIT.
+The page cache survives a process, so these tests do not check syncs (see test_power_cuts.py). They find a service
+that responds before the COMMIT.
 """
 
 import os
@@ -13,22 +13,22 @@ import pytest
 
 from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
-from tests.durability.load import Load, integrity, verdict
+from tests.durability.load import Load, integrity_problems, transaction_problems
 from tests.durability.served import SHIPPED, Served
 from tests.durability.test_power_cuts import SEED
 
 THREADS = 8
-RESTART_SECONDS_MAX = 10.0  # 2 on an idle machine, where it is recorded; the tests share theirs
+RESTART_SECONDS_MAX = 10.0  # 2 s were recorded on an idle machine; the tests share their machine
 TRANSACTIONS = 10_000_000
-PATIENCE = 10  # times as many kills, and still too little was acknowledged: nobody is being served
+KILLS_FACTOR_MAX = 10  # with this many times the kills, the service has acknowledged too few transactions
 
 
-def cycle(served: Served, dice: random.Random, first: int, *, whole: bool) -> Load:
-    """Let clients write for a moment, kill, and return what they were told."""
+def load_and_kill(served: Served, dice: random.Random, first: int, *, is_whole_service: bool) -> Load:
+    """Run a load for a moment, kill a worker or the service, and return the load."""
     load = Load(served.port, first, TRANSACTIONS, THREADS)
     load.start()
     time.sleep(dice.uniform(0.05, 0.4))
-    if whole:
+    if is_whole_service:
         served.kill()
     else:
         os.kill(dice.choice(served.workers()), signal.SIGKILL)
@@ -38,35 +38,37 @@ def cycle(served: Served, dice: random.Random, first: int, *, whole: bool) -> Lo
     return load
 
 
-def problems_of(served: Served, acked: set[int]) -> list[str]:
+def database_problems(served: Served, acked: set[int]) -> list[str]:
     connection = driver.connect(str(served.database))
     try:
-        return integrity(connection) + verdict(connection, acked)
+        return integrity_problems(connection) + transaction_problems(connection, acked)
     finally:
         connection.close()
 
 
-def kill_often(
+def kill_repeatedly(
     served: Served, kills: int, *, acked_min: int = 0, until_faulty: bool = False
 ) -> tuple[list[str], float]:
-    """Kill so many times, and on until so many transactions were acknowledged, which takes a slow machine longer; what
-    is wrong afterwards, and how many seconds the longest start took."""
+    """Kill the service at least `kills` times, until `acked_min` transactions are acknowledged.
+
+    Return the problems of the database, and the seconds of the longest start.
+    """
     dice, acked, first, longest = random.Random(SEED), set(), 1, 0.0
     problems: list[str] = []
     try:
         served.start()
         number = 0
         while number < kills or len(acked) < acked_min:
-            assert number < kills * PATIENCE, f"{number} kills, {len(acked)} acknowledged"
+            assert number < kills * KILLS_FACTOR_MAX, f"{number} kills, {len(acked)} acknowledged"
             number += 1
-            whole = until_faulty or number % 2 == 0
-            load = cycle(served, dice, first, whole=whole)
+            is_whole_service = until_faulty or number % 2 == 0
+            load = load_and_kill(served, dice, first, is_whole_service=is_whole_service)
             acked |= set(load.acked)
             first = next(load.numbers) + THREADS
             problems += [f"{status}: {body!r}" for _, status, body in load.refused if status != 503]
-            if whole:
+            if is_whole_service:
                 longest = max(longest, served.start())
-            problems += problems_of(served, acked)
+            problems += database_problems(served, acked)
             if problems:
                 break
         served.stop()
@@ -76,25 +78,25 @@ def kill_often(
     return problems, longest
 
 
-def test_nothing_acknowledged_is_lost_when_it_is_killed(served):
-    problems, _ = kill_often(served, 8, acked_min=50)
+def test_kills_lose_no_acknowledged_write(served):
+    problems, _ = kill_repeatedly(served, 8, acked_min=50)
 
     assert not problems, f"seed {SEED}: {problems}"
 
 
-def test_who_answers_before_the_commit_is_found_out(served):
-    served.application = "tests.durability.planted:answering_early()"
+def test_response_before_the_commit_is_detected(served):
+    served.application = "tests.durability.faulty_applications:responding_before_commit()"
 
-    problems, _ = kill_often(served, 2, until_faulty=True)
+    problems, _ = kill_repeatedly(served, 2, until_faulty=True)
 
     assert any("lost" in problem for problem in problems), f"seed {SEED}: {problems}"
 
 
 @pytest.mark.long
-def test_nothing_acknowledged_is_lost_in_many_kills(served):
+def test_many_kills_lose_no_acknowledged_write(served):
     served.application = SHIPPED
 
-    problems, longest_start = kill_often(served, scaled(1_000), acked_min=scaled(50_000))
+    problems, longest_start = kill_repeatedly(served, scaled(1_000), acked_min=scaled(50_000))
 
     assert not problems, f"seed {SEED}: {problems}"
     assert longest_start < RESTART_SECONDS_MAX

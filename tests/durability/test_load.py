@@ -1,6 +1,6 @@
-"""Under load: nobody's update is lost, waits end on time, a stop loses nothing (figures 6, 7, 9, 10, 29).
+"""Load: no lost update, bounded waits, and stops without loss (figures 6, 7, 9, 10, 29).
 
-What is measured is printed; asserted are the bars that hold on a machine with other work to do.
+The tests print the measurements. They assert limits that also hold on a busy machine.
 """
 # ruff: noqa: N802  (a test of the attack catalogue carries its number as it is written there)
 
@@ -23,12 +23,12 @@ import pytest
 from engine.maintenance import backup
 from engine.storage.sqlite import driver
 from tests.durability.conftest import scaled
-from tests.durability.load import Load, integrity, rows, verdict
+from tests.durability.load import Load, integrity_problems, rows, transaction_problems
 from tests.durability.served import Consumer, Served, serving
 from tests.durability.shim import DATABASE
 
 WRITERS = 32
-COUNTERS = 16  # two writers to each, so that they do get in each other's way
+COUNTERS = 16  # two writers for each, so that writers conflict
 FIRST_COUNTER = 1_000
 
 
@@ -43,16 +43,16 @@ def running(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @dataclass(slots=True)
-class Tally:
-    """One writer's own account."""
+class WriterTally:
+    """The updates, waits and refusals of one writer."""
 
     done: int = 0
     waits: list[float] = field(default_factory=list)
     refused: list[tuple[int, str | None]] = field(default_factory=list)
 
 
-def raise_counter(consumer: Consumer, counter: int, stop: threading.Event, tally: Tally) -> None:
-    """Read, then write one more if nobody was faster: the filter on the old value is the guard."""
+def increment_counter(consumer: Consumer, counter: int, stop: threading.Event, tally: WriterTally) -> None:
+    """Increment a counter by compare-and-set: the PATCH filters on the value that was read."""
     while not stop.is_set():
         try:
             units = consumer.send("GET", f"/buildings?id=eq.{counter}&select=units").json[0]["units"]
@@ -73,30 +73,30 @@ def raise_counter(consumer: Consumer, counter: int, stop: threading.Event, tally
             tally.refused.append((answer.status, answer.code))
 
 
-def read_consistently(consumer: Consumer, stop: threading.Event, wrong: list) -> None:
-    """Rows and their count are of one moment."""
+def check_reads(consumer: Consumer, stop: threading.Event, inconsistent: list) -> None:
+    """Check that the rows and the count of a response are from one snapshot."""
     while not stop.is_set():
         answer = consumer.send("GET", "/inspections?select=id&limit=1000", Prefer="count=exact")
         total = int(answer.headers["Content-Range"].split("/")[1])
         if answer.status not in (200, 206) or len(answer.json) != min(total, 1000):
-            wrong.append((answer.status, len(answer.json), total))
+            inconsistent.append((answer.status, len(answer.json), total))
 
 
-def make_counters(served: Served) -> None:
+def create_counters(served: Served) -> None:
     made = [{"id": FIRST_COUNTER + n, "name": f"counter {n}", "client_id": 1, "units": 0} for n in range(COUNTERS)]
     with closing(served.consumer()) as consumer:
         answer = consumer.send("POST", "/buildings", made, Prefer="resolution=merge-duplicates")
     assert answer.status in (200, 201), answer
 
 
-def counted(served: Served) -> int:
+def sum_of_counters(served: Served) -> int:
     with closing(served.consumer()) as consumer:
         found = consumer.send("GET", f"/buildings?select=units&id=gte.{FIRST_COUNTER}").json
     return sum(row["units"] for row in found)
 
 
-def jain(amounts: list[int]) -> float:
-    """Fairness: 1 if all have the same, 1/n if one has all.
+def fairness(amounts: list[int]) -> float:
+    """Return Jain's fairness index: 1 for equal amounts, 1/n if one of n has all.
 
     >>> jain([5, 5]), jain([10, 0])
     (1.0, 0.5)
@@ -104,16 +104,16 @@ def jain(amounts: list[int]) -> float:
     return sum(amounts) ** 2 / (len(amounts) * sum(each * each for each in amounts))
 
 
-def press(served: Served, seconds: float) -> list[Tally]:
-    """Let 32 writers and two readers at it, and take a backup now and then."""
-    make_counters(served)
-    stop, wrong, tallies = threading.Event(), [], [Tally() for _ in range(WRITERS)]
+def run_load(served: Served, seconds: float) -> list[WriterTally]:
+    """Run 32 writers, two readers and repeated backups; return the writers' tallies."""
+    create_counters(served)
+    stop, inconsistent, tallies = threading.Event(), [], [WriterTally() for _ in range(WRITERS)]
     consumers = [served.consumer() for _ in range(WRITERS + 2)]
     threads = [
-        threading.Thread(target=raise_counter, args=(each, FIRST_COUNTER + n % COUNTERS, stop, tally))
+        threading.Thread(target=increment_counter, args=(each, FIRST_COUNTER + n % COUNTERS, stop, tally))
         for n, (each, tally) in enumerate(zip(consumers, tallies, strict=False))
     ]
-    threads += [threading.Thread(target=read_consistently, args=(each, stop, wrong)) for each in consumers[WRITERS:]]
+    threads += [threading.Thread(target=check_reads, args=(each, stop, inconsistent)) for each in consumers[WRITERS:]]
     for thread in threads:
         thread.start()
     give_up = time.monotonic() + seconds
@@ -133,33 +133,33 @@ def press(served: Served, seconds: float) -> list[Tally]:
     print(
         f"{len(waits)} writes in {seconds} s, median {statistics.median(waits) * 1e3:.0f} ms,"
         f" p99 {waits[int(len(waits) * 0.99)] * 1e3:.0f} ms, longest {waits[-1] * 1e3:.0f} ms,"
-        f" fairness {jain([len(tally.waits) for tally in tallies]):.2f},"
+        f" fairness {fairness([len(tally.waits) for tally in tallies]):.2f},"
         f" {backups} backups, log {longest_log >> 10} KiB"
     )
-    assert wrong == []
+    assert inconsistent == []
     assert longest_log < 64 << 20
     return tallies
 
 
-def test_of_32_writers_nobody_loses_an_update(running):
-    before = counted(running) if running.database.exists() else 0
+def test_32_writers_lose_no_update(running):
+    before = sum_of_counters(running) if running.database.exists() else 0
 
-    tallies = press(running, 4)
+    tallies = run_load(running, 4)
 
     assert [refusal for tally in tallies for refusal in tally.refused] == []
-    assert counted(running) == sum(tally.done for tally in tallies) > before
-    assert jain([len(tally.waits) for tally in tallies]) > 0.5
+    assert sum_of_counters(running) == sum(tally.done for tally in tallies) > before
+    assert fairness([len(tally.waits) for tally in tallies]) > 0.5
 
 
-def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(running):
-    """Figure 7, and three seconds for a sign-in: in this order they are answered, all while the other has the lock."""
+def test_writes_wait_5_s_for_the_lock_and_reads_do_not(running):
+    """Figure 7: reads are answered first, then the sign-in after 3 s, then the writes."""
     descriptor = os.open(f"{running.database}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        # In the order of their answers.
+        # In the order of the responses.
         waited: dict[str, tuple[float, int, str | None, str | None]] = {}
 
-        def ask(name: str, method: str, path: str, body: object) -> None:
+        def send_request(name: str, method: str, path: str, body: object) -> None:
             with closing(running.consumer()) as consumer:
                 began = time.monotonic()
                 answer = consumer.send(method, path, body)
@@ -167,13 +167,13 @@ def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(runn
             waited[name] = seconds, answer.status, answer.code, answer.headers.get("Retry-After")
 
         sign_in = {"email": "nobody@example.org", "password": "wrong"}
-        asked = [
+        requests = [
             *((f"write {n}", "POST", "/inspections", rows(0)) for n in range(4)),
             ("sign-in", "POST", "/auth/v1/token?grant_type=password", sign_in),
             ("read", "GET", "/inspections?limit=1", None),
             ("ready", "GET", "/ready", None),
         ]
-        threads = [threading.Thread(target=ask, args=each) for each in asked]
+        threads = [threading.Thread(target=send_request, args=each) for each in requests]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -183,8 +183,8 @@ def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(runn
 
     print({name: (round(found[0], 2), *found[1:]) for name, found in waited.items()})
     for n in range(4):
-        seconds, *told = waited[f"write {n}"]
-        assert told == [503, "55P03", "1"]
+        seconds, *refusal = waited[f"write {n}"]
+        assert refusal == [503, "55P03", "1"]
         assert seconds > 4.9
     assert set(list(waited)[:2]) == {"read", "ready"}
     assert list(waited)[2] == "sign-in"
@@ -195,8 +195,8 @@ def test_while_another_has_the_lock_writes_wait_five_seconds_and_reads_none(runn
         assert consumer.send("POST", "/inspections", rows(0)).status == 201
 
 
-def test_a_slow_sender_of_a_read_holds_no_snapshot(running):
-    """Whose body comes in drops must not keep the log from being folded back meanwhile."""
+def test_slow_request_body_holds_no_snapshot(running):
+    """A slow request body does not prevent a checkpoint of the WAL."""
     with closing(running.consumer()) as slow:
         slow.send("GET", "/live")
         connection = slow.connection
@@ -219,7 +219,7 @@ def test_a_slow_sender_of_a_read_holds_no_snapshot(running):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_H14_graceful_stop_under_load_loses_nothing(served, number):
-    """Figure 29: TERM ends the service, HUP its workers; what was accepted is answered."""
+    """Figure 29: TERM ends the service, HUP the workers. Accepted requests are answered."""
     stop_gracefully(served, number)
 
 
@@ -239,30 +239,30 @@ def stop_gracefully(served: Served, number: int) -> None:
     assert [each for each in load.refused if each[1] != 503] == []
     assert len(load.acked) > 5
     log = served.database.with_name(f"{DATABASE}-wal")
-    assert not log.exists() or log.stat().st_size == 0, "folded at the stop"
+    assert not log.exists() or log.stat().st_size == 0, "the stop runs a checkpoint"
     assert not served.database.with_name(f"{DATABASE}.serving").exists()
     with closing(driver.connect(str(served.database))) as connection:
-        assert integrity(connection) + verdict(connection, set(load.acked)) == []
+        assert integrity_problems(connection) + transaction_problems(connection, set(load.acked)) == []
 
 
 @pytest.mark.long
-def test_graceful_stops_lose_nothing_many_times(served):
+def test_many_graceful_stops_lose_nothing(served):
     for number in [signal.SIGTERM, signal.SIGHUP] * scaled(25):
         served.process = None
-        execute_anew(served)
+        delete_transactions(served)
         stop_gracefully(served, number)
 
 
-def execute_anew(served: Served) -> None:
-    """Forget the transactions of the last round: their numbers come again."""
+def delete_transactions(served: Served) -> None:
+    """Delete the transactions of the last round, since their numbers are reused."""
     with closing(driver.connect(str(served.database), isolation_level=None)) as connection:
         connection.execute("DELETE FROM inspections WHERE notes LIKE 'transaction %'")
 
 
 @pytest.mark.long
-def test_a_minute_of_32_writers_is_fair(running):
-    tallies = press(running, scaled(60))
+def test_32_writers_are_served_fairly(running):
+    tallies = run_load(running, scaled(60))
 
     assert [refusal for tally in tallies for refusal in tally.refused] == []
-    assert counted(running) == sum(tally.done for tally in tallies)
-    assert jain([len(tally.waits) for tally in tallies]) >= 0.9
+    assert sum_of_counters(running) == sum(tally.done for tally in tallies)
+    assert fairness([len(tally.waits) for tally in tallies]) >= 0.9

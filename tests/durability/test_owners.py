@@ -1,4 +1,4 @@
-"""Whose file is it, once root has made it anew? Its owner's yet: the service could not open it else."""
+"""A file that root rewrites keeps its owner. Otherwise the service could not open it."""
 
 import os
 import shutil
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance.migrations import migrate
-from engine.storage import atomic_files as drafts
+from engine.storage import atomic_files
 from tests.durability.served import Served
-from tests.durability.test_clock_reset import OLD_KEY, kept_key, place, run
+from tests.durability.test_clock_reset import OLD_KEY, database_file, run, stored_key
 
-SERVICE = (65_534, 65_534)
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which alone gives files away")
+SERVICE_OWNER = (65_534, 65_534)
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a file")
 
-__all__ = ["place"]
+__all__ = ["database_file"]
 
 
 def owner(file: Path) -> tuple[int, int]:
@@ -24,32 +24,32 @@ def owner(file: Path) -> tuple[int, int]:
 
 @AS_ROOT
 @pytest.mark.parametrize("word", ["compact", "restore"])
-def test_a_file_that_root_writes_anew_is_its_owners_yet(served: Served, tmp_path: Path, word: str) -> None:
+def test_file_rewritten_by_root_keeps_its_owner(served: Served, tmp_path: Path, word: str) -> None:
     kept = tmp_path / "kept.backup"
     assert served.command("backup", str(kept)).returncode == 0
-    os.chown(served.database, *SERVICE)
+    os.chown(served.database, *SERVICE_OWNER)
     before = served.database.stat().st_ino
 
     done = served.command(word, *([str(kept)] if word == "restore" else []))
 
     assert done.returncode == 0, done.stderr
     assert served.database.stat().st_ino != before
-    assert owner(served.database) == SERVICE
+    assert owner(served.database) == SERVICE_OWNER
 
 
 @AS_ROOT
-def test_a_lock_that_root_makes_is_the_owners_of_the_file(served: Served) -> None:
-    """Or the service starts, finds all sound, and cannot write."""
+def test_lock_file_created_by_root_gets_the_owner_of_the_database(served: Served) -> None:
+    """Otherwise the service starts and cannot write."""
     lock = served.database.with_name(f"{served.database.name}.lock")
     lock.unlink(missing_ok=True)
-    os.chown(served.database, *SERVICE)
+    os.chown(served.database, *SERVICE_OWNER)
 
     assert served.command("create-user", "new@acme.example", "--role", "super_admin", "--password", "-").returncode == 0
 
-    assert owner(lock) == SERVICE
+    assert owner(lock) == SERVICE_OWNER
 
 
-def test_a_lock_that_cannot_be_opened_is_told_at_the_start(served: Served) -> None:
+def test_lock_file_that_cannot_be_opened_is_reported(served: Served) -> None:
     lock = served.database.with_name(f"{served.database.name}.lock")
     lock.unlink(missing_ok=True)
     lock.mkdir()
@@ -62,30 +62,30 @@ def test_a_lock_that_cannot_be_opened_is_told_at_the_start(served: Served) -> No
 
 
 @AS_ROOT
-def test_keys_that_root_draws_anew_are_their_owners_yet(place: Path) -> None:
-    os.chown(place.parent / "keys.json", *SERVICE)
+def test_key_file_rewritten_by_root_keeps_its_owner(database_file: Path) -> None:
+    os.chown(database_file.parent / "keys.json", *SERVICE_OWNER)
 
-    assert run(place, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
+    assert run(database_file, "clock", "--set-back", SECRET_KEY=OLD_KEY)[0] == 0
 
-    assert kept_key(place) != OLD_KEY
-    assert owner(place.parent / "keys.json") == SERVICE
+    assert stored_key(database_file) != OLD_KEY
+    assert owner(database_file.parent / "keys.json") == SERVICE_OWNER
 
 
 @AS_ROOT
-def test_what_root_keeps_before_a_migration_is_the_owners_of_the_file(served: Served) -> None:
-    os.chown(served.database, *SERVICE)
+def test_copy_before_a_migration_by_root_keeps_the_owner(served: Served) -> None:
+    os.chown(served.database, *SERVICE_OWNER)
 
     migrate.save_copy(served.database, 1)
 
-    assert owner(migrate.backup_path(served.database, 1)) == SERVICE
+    assert owner(migrate.backup_path(served.database, 1)) == SERVICE_OWNER
 
 
 @AS_ROOT
-def test_a_backup_is_whose_that_makes_it(served: Served, tmp_path: Path) -> None:
-    """What was there before may be anybody's, who is not to read it."""
+def test_backup_belongs_to_the_user_who_makes_it(served: Served, tmp_path: Path) -> None:
+    """The owner of a previous file must not be able to read the new backup."""
     kept = tmp_path / "kept.backup"
     shutil.copy(served.database, kept)
-    os.chown(kept, *SERVICE)
+    os.chown(kept, *SERVICE_OWNER)
 
     assert served.command("backup", str(kept)).returncode == 0
 
@@ -93,18 +93,18 @@ def test_a_backup_is_whose_that_makes_it(served: Served, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("is_root", [True, False])
-def test_only_root_gives_files_away_and_where_it_may_not_they_stay(
+def test_only_root_changes_owners_and_a_failure_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_root: bool
 ) -> None:
-    told: list[int] = []
+    calls: list[int] = []
 
     def fail(descriptor: int, *_: int) -> None:
-        told.append(descriptor)
+        calls.append(descriptor)
         raise PermissionError
 
     (tmp_path / "a.db").touch()
     monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1)
     monkeypatch.setattr(os, "fchown", fail)
-    with drafts.drafted(tmp_path / "a.db", like=tmp_path / "a.db") as draft:
+    with atomic_files.drafted(tmp_path / "a.db", like=tmp_path / "a.db") as draft:
         assert draft.exists()
-    assert bool(told) is is_root
+    assert bool(calls) is is_root

@@ -1,5 +1,7 @@
-"""A restore that cannot be: whatever fails on the way, the database that it would replace is there as it was, with its
-log; and nobody who opens it meanwhile leaves a log beside the new one."""
+"""A failing restore leaves the current database and its WAL as they were.
+
+A program that opens the database during a restore leaves no WAL beside the new file.
+"""
 
 import errno
 import os
@@ -16,32 +18,32 @@ import pytest
 
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
-from engine.storage import atomic_files as drafts
+from engine.storage import atomic_files
 from engine.storage import file_copies as copies
 from engine.storage.clock import Clock
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.served import PROJECT, Served
-from tests.durability.test_power_cuts import SEED, judged
+from tests.durability.test_power_cuts import SEED, file_problems
 
 WRITE, SYNC = 1, 2
 MALFORMED = driver.DatabaseError("database disk image is malformed")
 
 
 @pytest.fixture
-def place(base_file: Path, tmp_path: Path) -> Path:
-    """A database at its place, alone in its directory; its backup lies beside that."""
+def database_file(base_file: Path, tmp_path: Path) -> Path:
+    """A database alone in its directory. The backup is in the parent directory."""
     directory = tmp_path / "place"
     directory.mkdir()
     database = directory / shim.DATABASE
     shutil.copy(base_file, database)
     database.chmod(0o600)
-    backup.back_up(database, kept(database))
+    backup.back_up(database, backup_file(database))
     return database
 
 
-def kept(place: Path) -> Path:
-    return place.parent.parent / "kept.backup"
+def backup_file(database_file: Path) -> Path:
+    return database_file.parent.parent / "kept.backup"
 
 
 def statement(file: Path, sql: str) -> list[tuple]:
@@ -49,12 +51,12 @@ def statement(file: Path, sql: str) -> list[tuple]:
         return connection.execute(sql).fetchall()
 
 
-def inspectors(database: Path) -> list[str]:
+def inspector_names(database: Path) -> list[str]:
     return [row[0] for row in statement(database, "SELECT name FROM inspectors ORDER BY id")]
 
 
-def acknowledge(database: Path, name: str) -> None:
-    """Leave what a server leaves that was killed: a write that was acknowledged stands in the log alone."""
+def write_to_wal_only(database: Path, name: str) -> None:
+    """Write as a killed server does: the acknowledged write is only in the WAL."""
     log = database.with_name(f"{database.name}-wal")
     with closing(driver.connect(str(database), isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -66,19 +68,19 @@ def acknowledge(database: Path, name: str) -> None:
     log.write_bytes(written)
 
 
-def left_over(place: Path) -> list[str]:
-    """What lies beside a database, but for the lock files."""
-    names = {each.name for each in place.parent.iterdir()}
-    return sorted(names - {place.name, f"{place.name}.lock", f"{place.name}.serving"})
+def files_beside(database_file: Path) -> list[str]:
+    """Return the names of the files beside a database, except the lock files."""
+    names = {each.name for each in database_file.parent.iterdir()}
+    return sorted(names - {database_file.name, f"{database_file.name}.lock", f"{database_file.name}.serving"})
 
 
-def refused_by_the_disk(served: Served, failure: tuple[int, int, int], *words: str) -> subprocess.CompletedProcess:
-    """Run a command while a kind of call fails by a number, from the so-many-th on; it says so in one line."""
+def run_on_failing_disk(served: Served, failure: tuple[int, int, int], *words: str) -> subprocess.CompletedProcess:
+    """Run a command on a failing disk (kind of call, errno, first failure). Assert that it reports one line."""
     control = shim.Control(served.directory.parent / "control")
     served.watched = shim.environment(served.directory, control=served.directory.parent / "control")
     with control.failing(*failure, once=False):
         run = served.command(*words)
-    assert control[shim.Word.FAILED], "the control works"
+    assert control[shim.ControlWord.FAILED], "the control injects failures"
     assert run.returncode == 1, run.stdout
     assert run.stderr.count("\n") == 1, run.stderr
     return run
@@ -92,34 +94,34 @@ def refused_by_the_disk(served: Served, failure: tuple[int, int, int], *words: s
         pytest.param(SYNC, errno.EIO, id="sync"),
     ],
 )
-def test_a_log_that_cannot_be_folded_keeps_a_restore_from_being(served: Served, kind: int, number: int) -> None:
+def test_restore_is_refused_if_the_wal_cannot_be_checkpointed(served: Served, kind: int, number: int) -> None:
     made = served.directory.parent / "made.backup"
     backup.back_up(served.database, made)
-    acknowledge(served.database, "acknowledged")
+    write_to_wal_only(served.database, "acknowledged")
 
-    run = refused_by_the_disk(served, (kind, number, 1), "restore", str(made))
+    run = run_on_failing_disk(served, (kind, number, 1), "restore", str(made))
 
     assert f"the log of {served.database} cannot be checkpointed: " in run.stderr
-    assert set(inspectors(served.database)) == {"acknowledged"}
+    assert set(inspector_names(served.database)) == {"acknowledged"}
 
 
-def test_a_name_that_cannot_be_given_is_told_and_loses_nothing(place, monkeypatch):
-    acknowledge(place, "acknowledged")
-    with unreplaceable(place, monkeypatch), pytest.raises(MaintenanceError) as refusal:
-        backup.restore(kept(place), place, Clock())
+def test_failed_rename_of_a_restore_loses_nothing(database_file, monkeypatch):
+    write_to_wal_only(database_file, "acknowledged")
+    with failing_rename(database_file, monkeypatch), pytest.raises(MaintenanceError) as refusal:
+        backup.restore(backup_file(database_file), database_file, Clock())
 
-    assert str(refusal.value) == f"{kept(place)} cannot be restored: Input/output error"
-    assert set(inspectors(place)) == {"acknowledged"}
-    assert left_over(place) == []
+    assert str(refusal.value) == f"{backup_file(database_file)} cannot be restored: Input/output error"
+    assert set(inspector_names(database_file)) == {"acknowledged"}
+    assert files_beside(database_file) == []
 
 
 @contextmanager
-def unreplaceable(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nothing gets the database's name."""
+def failing_rename(database_file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make every rename to the database's name fail."""
     replace = Path.replace
 
     def fail(draft: Path, target: Path) -> Path:
-        if target == place:
+        if target == database_file:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(target))
         return replace(draft, target)
 
@@ -129,33 +131,33 @@ def unreplaceable(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 @contextmanager
-def damaged(path: Path) -> Iterator[None]:
+def raise_malformed(path: Path) -> Iterator[None]:
     raise MALFORMED
     yield
 
 
-def test_the_log_of_a_damaged_file_is_back_where_a_restore_cannot_be(place, monkeypatch):
-    acknowledge(place, "acknowledged")
-    log = place.with_name(f"{place.name}-wal")
+def test_failed_restore_puts_back_the_wal_of_a_damaged_file(database_file, monkeypatch):
+    write_to_wal_only(database_file, "acknowledged")
+    log = database_file.with_name(f"{database_file.name}-wal")
     before = log.read_bytes()
-    monkeypatch.setattr(copies, "held", damaged)
+    monkeypatch.setattr(copies, "held", raise_malformed)
 
-    with unreplaceable(place, monkeypatch), pytest.raises(MaintenanceError):
-        backup.restore(kept(place), place, Clock())
+    with failing_rename(database_file, monkeypatch), pytest.raises(MaintenanceError):
+        backup.restore(backup_file(database_file), database_file, Clock())
 
     assert log.read_bytes() == before
-    assert left_over(place) == [log.name]
+    assert files_beside(database_file) == [log.name]
 
 
-def test_the_log_of_a_damaged_file_goes_with_it(place, monkeypatch):
-    names = inspectors(kept(place))
-    acknowledge(place, "acknowledged")
-    monkeypatch.setattr(copies, "held", damaged)
+def test_restore_removes_the_wal_of_a_damaged_file(database_file, monkeypatch):
+    names = inspector_names(backup_file(database_file))
+    write_to_wal_only(database_file, "acknowledged")
+    monkeypatch.setattr(copies, "held", raise_malformed)
 
-    backup.restore(kept(place), place, Clock())
+    backup.restore(backup_file(database_file), database_file, Clock())
 
-    assert left_over(place) == []
-    assert inspectors(place) == names
+    assert files_beside(database_file) == []
+    assert inspector_names(database_file) == names
 
 
 SCRIPT = """
@@ -167,55 +169,55 @@ from engine.storage import file_copies as copies
 from engine.storage import atomic_files as drafts
 from tests.durability import test_restore_failing
 
-copies.held = test_restore_failing.damaged
+copies.held = test_restore_failing.raise_malformed
 backup.restore(Path(sys.argv[1]), Path(sys.argv[2]), Clock())
 """
 
 
-def test_a_power_cut_leaves_a_damaged_file_s_log_or_the_new_file_without_it(place):
-    """The log lies beside the file it belongs to, under its name or another, and never beside the new one."""
-    acknowledge(place, "acknowledged")
-    log, old = place.with_name(f"{place.name}-wal").read_bytes(), place.read_bytes()
-    disk, told_in = shim.Disk(place.parent), place.parent.parent / "cut.log"
+def test_power_cut_leaves_the_old_file_with_wal_or_the_new_one_without(database_file):
+    """The WAL stays with the damaged file, under its own name or another one, and never beside the new file."""
+    write_to_wal_only(database_file, "acknowledged")
+    log, old = database_file.with_name(f"{database_file.name}-wal").read_bytes(), database_file.read_bytes()
+    disk, shim_log = shim.Disk(database_file.parent), database_file.parent.parent / "cut.log"
     subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(kept(place)), str(place)],
-        cwd=PROJECT, env={**os.environ, **shim.environment(place.parent, told_in)}, check=True,
+        [sys.executable, "-c", SCRIPT, str(backup_file(database_file)), str(database_file)],
+        cwd=PROJECT, env={**os.environ, **shim.environment(database_file.parent, shim_log)}, check=True,
     )  # fmt: skip
 
-    told, dice, at, seen = shim.records(told_in), random.Random(SEED), 0, set()
-    for number, moment in enumerate(sorted(dice.choices(range(len(told) + 1), k=200))):
-        for record in told[at:moment]:
-            disk.take(record)
+    records, dice, at, seen = shim.records(shim_log), random.Random(SEED), 0, set()
+    for number, moment in enumerate(sorted(dice.choices(range(len(records) + 1), k=200))):
+        for record in records[at:moment]:
+            disk.replay(record)
         at = moment
-        left = shim.emptied(place.parent.parent / "left")
+        left = shim.empty_directory(database_file.parent.parent / "left")
         disk.cut(random.Random(SEED * 1_000_003 + number), left)
-        logs = {each.name: each.read_bytes() for each in left.glob(f"*{place.name}-wal*")}
-        is_old = (left / place.name).read_bytes() == old
+        logs = {each.name: each.read_bytes() for each in left.glob(f"*{database_file.name}-wal*")}
+        is_old = (left / database_file.name).read_bytes() == old
         if is_old:
             assert list(logs.values()) == [log], f"seed {SEED}, cut {number}"
         else:
-            assert f"{place.name}-wal" not in logs, f"seed {SEED}, cut {number}"
-            assert judged(left, set(), starts=False) == [], f"seed {SEED}, cut {number}"
+            assert f"{database_file.name}-wal" not in logs, f"seed {SEED}, cut {number}"
+            assert file_problems(left, set(), starts=False) == [], f"seed {SEED}, cut {number}"
         seen.add(is_old)
     assert seen == {True, False}
 
 
-def test_whoever_opens_the_old_file_meanwhile_waits_and_leaves_no_log(place, monkeypatch):
-    names, replace, found = inspectors(place), Path.replace, []
-    acknowledge(place, "acknowledged")
+def test_reader_during_a_restore_is_locked_out_and_leaves_no_wal(database_file, monkeypatch):
+    names, replace, found = inspector_names(database_file), Path.replace, []
+    write_to_wal_only(database_file, "acknowledged")
     late: list = []
 
     def opened_meanwhile(draft: Path, target: Path) -> Path:
-        if target == place:
-            with closing(driver.connect(str(place), timeout=0)) as reader:
+        if target == database_file:
+            with closing(driver.connect(str(database_file), timeout=0)) as reader:
                 with pytest.raises(driver.OperationalError) as refusal:
                     reader.execute("SELECT count(*) FROM users").fetchall()
                 found.append(str(refusal.value))
-            late.append(driver.connect(str(place), isolation_level=None))
+            late.append(driver.connect(str(database_file), isolation_level=None))
         return replace(draft, target)
 
     monkeypatch.setattr(Path, "replace", opened_meanwhile)
-    backup.restore(kept(place), place, Clock())
+    backup.restore(backup_file(database_file), database_file, Clock())
     monkeypatch.undo()
 
     assert found == ["database is locked"]
@@ -223,19 +225,19 @@ def test_whoever_opens_the_old_file_meanwhile_waits_and_leaves_no_log(place, mon
         assert reader.execute("SELECT DISTINCT name FROM inspectors").fetchall() == [("acknowledged",)]
         with pytest.raises(driver.OperationalError, match="readonly"):
             reader.execute("PRAGMA journal_mode = WAL").fetchall()
-    assert left_over(place) == []
-    assert inspectors(place) == names
+    assert files_beside(database_file) == []
+    assert inspector_names(database_file) == names
 
 
-def test_who_has_opened_the_file_anew_before_it_was_held_is_in_its_way(place, monkeypatch):
-    """Between the end of the log and the lock somebody may begin another log."""
+def test_reader_before_the_exclusive_lock_prevents_the_restore(database_file, monkeypatch):
+    """A program can start another WAL between the last checkpoint and the exclusive lock."""
     monkeypatch.setattr("engine.storage.sqlite.BUSY_MILLISECONDS", 50)
     readers = []
 
     class Connection(driver.Connection):
         def execute(self, sql: str, *parameters: object) -> object:
             if sql == "BEGIN EXCLUSIVE":
-                readers.append(driver.connect(str(place), isolation_level=None))
+                readers.append(driver.connect(str(database_file), isolation_level=None))
                 readers[0].execute("PRAGMA journal_mode = WAL").fetchall()
                 readers[0].execute("SELECT count(*) FROM users").fetchall()
             return super().execute(sql, *parameters)
@@ -250,47 +252,47 @@ def test_who_has_opened_the_file_anew_before_it_was_held_is_in_its_way(place, mo
     )  # fmt: skip
 
     with pytest.raises(MaintenanceError, match="is in use by another program"):
-        backup.restore(kept(place), place, Clock())
+        backup.restore(backup_file(database_file), database_file, Clock())
     for reader in readers:
         reader.close()
 
     assert len(readers) == 1
 
 
-def test_a_name_that_may_not_last_is_told(place, monkeypatch):
-    names, sync = inspectors(place), copies.sync
+def test_restore_with_unsynced_directory_is_reported(database_file, monkeypatch):
+    names, sync = inspector_names(database_file), copies.sync
 
     def fail(path: Path) -> None:
-        if path == place.parent and not list(place.parent.glob(".*")):
+        if path == database_file.parent and not list(database_file.parent.glob(".*")):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         sync(path)
 
     monkeypatch.setattr(copies, "sync", fail)
     with pytest.raises(MaintenanceError, match="is restored, but a power cut may bring back"):
-        backup.restore(kept(place), place, Clock())
+        backup.restore(backup_file(database_file), database_file, Clock())
 
-    assert inspectors(place) == names
+    assert inspector_names(database_file) == names
 
 
 @pytest.mark.parametrize("at", ["2025-03-0q", "", "0001-01-01T00:00:00"])
-def test_a_backup_whose_last_moment_is_damaged_is_as_late_as_its_file(place, at):
-    statement(kept(place), f"UPDATE audit_context SET at = '{at}'")
+def test_clock_after_restore_uses_file_time_if_last_timestamp_is_damaged(database_file, at):
+    statement(backup_file(database_file), f"UPDATE audit_context SET at = '{at}'")
     tomorrow = time.time() + 86_400
-    os.utime(kept(place), (tomorrow, tomorrow))
+    os.utime(backup_file(database_file), (tomorrow, tomorrow))
     clock = Clock()
 
-    backup.restore(kept(place), place, clock)
+    backup.restore(backup_file(database_file), database_file, clock)
 
     assert clock() == pytest.approx(tomorrow, abs=1)
-    stored = statement(place, "SELECT unixepoch(at) FROM audit_context")
+    stored = statement(database_file, "SELECT unixepoch(at) FROM audit_context")
     assert stored == [(pytest.approx(tomorrow, abs=1),)]
 
 
-def test_where_there_is_no_place_for_the_copy_it_is_told(place, monkeypatch):
-    names = inspectors(place)
-    monkeypatch.setattr(drafts.secrets, "token_hex", lambda count: "f" * 300)
+def test_copy_that_cannot_be_created_is_reported(database_file, monkeypatch):
+    names = inspector_names(database_file)
+    monkeypatch.setattr(atomic_files.secrets, "token_hex", lambda count: "f" * 300)
 
     with pytest.raises(MaintenanceError, match=r"cannot be restored: File name too long$"):
-        backup.restore(kept(place), place, Clock())
+        backup.restore(backup_file(database_file), database_file, Clock())
 
-    assert inspectors(place) == names
+    assert inspector_names(database_file) == names

@@ -1,4 +1,4 @@
-"""A transaction is kept whole or not at all, and what a failed one leaves is no trap for the next."""
+"""Transactions are atomic, and a failed one leaves no state that affects the next."""
 
 import contextlib
 import threading
@@ -16,37 +16,37 @@ from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 from tests.durability.facts import PUT, names, put
 
-MODEST = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"
-COSTLY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+SHORT_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"
+ENDLESS_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
 
 @pytest.fixture
 def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """`fail("COMMIT", "disk I/O error")`: the next statement of that text fails with those words."""
-    planted: dict[str, str] = {}
+    """`fail("COMMIT", "disk I/O error")` makes the next COMMIT fail with this message."""
+    failures: dict[str, str] = {}
 
-    def failing_once(sql: str) -> None:
-        if sql in planted:
-            raise sqlite.driver.OperationalError(planted.pop(sql))
+    def fail_once(sql: str) -> None:
+        if sql in failures:
+            raise sqlite.driver.OperationalError(failures.pop(sql))
 
     class Cursor(sqlite.driver.Cursor):
         def execute(self, sql: str, *arguments: object) -> object:
-            failing_once(sql)
+            fail_once(sql)
             return super().execute(sql, *arguments)
 
     plain = sqlite.driver.Connection.execute
 
     def execute(connection: sqlite.driver.Connection, sql: str, *arguments: object) -> object:
-        failing_once(sql)
+        fail_once(sql)
         return plain(connection, sql, *arguments)
 
     monkeypatch.setattr(sqlite.DriverConnection, "cursor", lambda self: Cursor(self), raising=False)
     monkeypatch.setattr(sqlite.DriverConnection, "execute", execute, raising=False)
-    return planted.__setitem__
+    return failures.__setitem__
 
 
 @pytest.mark.parametrize(
-    ("words", "fact"),
+    ("message", "error"),
     [
         ("disk I/O error", sqlite.DiskFailed),
         ("database or disk is full", sqlite.DiskFull),
@@ -55,18 +55,18 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
     ],
 )
 @pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", PUT, "COMMIT"])
-def test_a_write_that_fails_is_told_and_leaves_nothing(database, fail, statement, words, fact):
-    fail(statement, words)
+def test_failed_write_raises_and_stores_nothing(database, fail, statement, message, error):
+    fail(statement, message)
 
-    with pytest.raises(fact):
+    with pytest.raises(error):
         put(database, "lost")
 
     put(database, "kept")
     assert names(database) == ["kept"]
 
 
-def test_a_commit_that_fails_is_not_tried_again(database, fail):
-    fail("COMMIT", "disk I/O error")  # once: a second COMMIT would succeed
+def test_failed_commit_is_not_retried(database, fail):
+    fail("COMMIT", "disk I/O error")  # once, so that a second COMMIT would succeed
 
     with pytest.raises(sqlite.DiskFailed):
         put(database, "lost")
@@ -74,7 +74,7 @@ def test_a_commit_that_fails_is_not_tried_again(database, fail):
     assert names(database) == []
 
 
-def test_a_connection_that_cannot_roll_back_is_given_up(database, fail):
+def test_connection_that_cannot_roll_back_is_closed(database, fail):
     fail("ROLLBACK", "disk I/O error")
 
     with pytest.raises(ZeroDivisionError), database.writing() as transaction:  # noqa: PT012
@@ -85,7 +85,7 @@ def test_a_connection_that_cannot_roll_back_is_given_up(database, fail):
     assert names(database) == ["kept"]
 
 
-def test_a_commit_and_a_rollback_that_fail_tell_of_the_commit(database, fail):
+def test_error_of_the_commit_precedes_that_of_the_rollback(database, fail):
     fail("COMMIT", "database or disk is full")
     fail("ROLLBACK", "disk I/O error")
 
@@ -96,17 +96,17 @@ def test_a_commit_and_a_rollback_that_fail_tell_of_the_commit(database, fail):
     assert names(database) == ["kept"]
 
 
-def test_whoever_swallows_an_error_does_not_get_half_a_transaction(database):
+def test_suppressed_error_does_not_commit_part_of_a_transaction(database):
     with pytest.raises(NotCommitted), database.writing(seconds_max=0.1) as transaction:  # noqa: PT012
         transaction.run(PUT, ("half", "there"))
         with contextlib.suppress(sqlite.TimedOut):
-            transaction.all(COSTLY)
+            transaction.all(ENDLESS_QUERY)
 
     assert names(database) == []
 
 
-def test_who_is_interrupted_is_not_told_of_time(database, monkeypatch):
-    """Ctrl-C while SQLite asks whether there is time left; nothing of the transaction stays, and the next one works."""
+def test_interrupt_is_not_reported_as_timeout(database, monkeypatch):
+    """Ctrl-C during SQLite's progress handler rolls the transaction back, and the next one works."""
 
     def interrupted() -> float:
         raise KeyboardInterrupt
@@ -114,14 +114,14 @@ def test_who_is_interrupted_is_not_told_of_time(database, monkeypatch):
     with pytest.raises(KeyboardInterrupt), database.writing() as transaction:  # noqa: PT012
         transaction.run(PUT, ("half", "there"))
         monkeypatch.setattr(sqlite, "time", SimpleNamespace(monotonic=interrupted))
-        transaction.all(COSTLY)
+        transaction.all(ENDLESS_QUERY)
     monkeypatch.undo()
 
     put(database, "whole")
     assert names(database) == ["whole"]
 
 
-def test_nothing_more_is_said_on_a_transaction_that_the_disk_ended(database, fail):
+def test_statement_after_a_disk_error_is_refused(database, fail):
     fail(PUT, "database or disk is full")
 
     with pytest.raises((AssertionError, NotCommitted)), database.writing() as transaction:  # noqa: PT012
@@ -132,7 +132,7 @@ def test_nothing_more_is_said_on_a_transaction_that_the_disk_ended(database, fai
     assert names(database) == []
 
 
-def test_a_row_that_a_constraint_refuses_leaves_the_rest_of_the_transaction(database):
+def test_constraint_violation_keeps_the_transaction(database):
     with database.writing() as transaction:
         transaction.run(PUT, ("kept", "there"))
         with contextlib.suppress(Fault):
@@ -141,7 +141,7 @@ def test_a_row_that_a_constraint_refuses_leaves_the_rest_of_the_transaction(data
     assert names(database) == ["kept"]
 
 
-def test_a_savepoint_and_a_table_do_not_survive_the_rollback(database):
+def test_rollback_undoes_savepoints_and_ddl(database):
     with pytest.raises(ZeroDivisionError), database.writing() as transaction:  # noqa: PT012
         transaction.run("SAVEPOINT inner_one")
         transaction.run(PUT, ("lost", "there"))
@@ -154,7 +154,7 @@ def test_a_savepoint_and_a_table_do_not_survive_the_rollback(database):
         assert transaction.one("SELECT 1 FROM sqlite_schema WHERE name = 'lost'") is None
 
 
-def test_the_time_limit_is_off_before_the_commit(database):
+def test_time_limit_excludes_the_commit(database):
     with database.writing(seconds_max=0.05) as transaction:
         transaction.run(PUT, ("kept", "there"))
         time.sleep(0.1)
@@ -162,14 +162,14 @@ def test_the_time_limit_is_off_before_the_commit(database):
     assert names(database) == ["kept"]
 
 
-def test_a_read_cannot_write(database):
+def test_read_transaction_cannot_write(database):
     with pytest.raises(sqlite.DiskFailed), database.reading() as transaction:
         transaction.run(PUT, ("sneaked", "in"))
 
     assert names(database) == []
 
 
-def test_a_half_read_answer_does_not_keep_its_snapshot(database):
+def test_partially_read_result_does_not_keep_its_snapshot(database):
     for name in "abc":
         put(database, name)
     with database.reading() as transaction:
@@ -179,35 +179,35 @@ def test_a_half_read_answer_does_not_keep_its_snapshot(database):
     put(database, "d")
 
     assert names(database) == ["a", "b", "c", "d"]
-    assert folded(database) == 0
+    assert checkpoint_is_blocked(database) == 0
     del half_read
 
 
-def folded(database: Database) -> int:
-    """Whether somebody keeps the log from being folded back: SQLite's word for busy."""
+def checkpoint_is_blocked(database: Database) -> int:
+    """Return 1 if a reader prevents a checkpoint of the WAL, else 0."""
     connection = sqlite.driver.connect(str(database.path), isolation_level=None, timeout=0)
     with contextlib.closing(connection):
         return connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
 
 @pytest.fixture
-def outsider(database: Database) -> Iterator[sqlite.driver.Connection]:
-    """A program that knows no turns, and has SQLite's own lock."""
+def foreign_lock(database: Database) -> Iterator[sqlite.driver.Connection]:
+    """A connection that holds SQLite's own lock, without the service's writer lock."""
     connection = sqlite.driver.connect(str(database.path), isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")
     yield connection
     connection.close()
 
 
-def test_writers_give_up_in_time_when_an_outsider_has_the_lock(database, outsider):
-    """While the outsider still has it."""
-    told: list[Exception] = []
+def test_writers_time_out_while_another_program_has_the_lock(database, foreign_lock):
+    """The writers end while the other program still has the lock."""
+    errors: list[Exception] = []
 
     def write() -> None:
         try:
             put(database, "late", wait_seconds_max=0.6)
         except (LockTimeout, Locked) as fault:
-            told.append(fault)
+            errors.append(fault)
 
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
@@ -215,20 +215,20 @@ def test_writers_give_up_in_time_when_an_outsider_has_the_lock(database, outside
     for thread in threads:
         thread.join()
 
-    assert len(told) == 4
+    assert len(errors) == 4
 
 
-def test_what_was_waited_for_others_is_not_counted_as_work(database, outsider):
-    threading.Timer(0.5, outsider.execute, ["ROLLBACK"]).start()
+def test_time_limit_excludes_waiting_for_the_lock(database, foreign_lock):
+    threading.Timer(0.5, foreign_lock.execute, ["ROLLBACK"]).start()
 
     with database.writing(seconds_max=0.3) as transaction:
-        transaction.all(MODEST)
+        transaction.all(SHORT_QUERY)
         transaction.run(PUT, ("kept", "there"))
 
     assert names(database) == ["kept"]
 
 
-def test_a_stop_folds_the_log_into_the_file(database, tmp_path):
+def test_shutdown_runs_a_checkpoint(database, tmp_path):
     put(database, "kept")
 
     database.shut_down()
@@ -238,7 +238,7 @@ def test_a_stop_folds_the_log_into_the_file(database, tmp_path):
     assert names(database) == ["kept"]
 
 
-def test_no_lock_file_is_a_fact_and_no_crash(database, tmp_path):
+def test_unusable_lock_file_is_an_error(database, tmp_path):
     database.writer_lock.close()
     (tmp_path / "walkthrough.db.lock").unlink()
     (tmp_path / "walkthrough.db.lock").mkdir()

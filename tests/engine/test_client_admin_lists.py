@@ -49,8 +49,8 @@ def rows_of(kind: str) -> dict[str, list[dict]]:
 
 
 @pytest.fixture
-def ada(standing: Callable, kind: str) -> object:
-    return standing(rows_of(kind))("ada")
+def ada(shared_world: Callable, kind: str) -> object:
+    return shared_world(rows_of(kind))("ada")
 
 
 @pytest.fixture

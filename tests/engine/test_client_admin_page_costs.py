@@ -14,7 +14,7 @@ from engine.query.statement import Binding
 from engine.reporting.counts import parameter_values, plan_status_counts
 from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
-from tests.support.costs import STEPS_GROWTH_MAX, portfolio, steps
+from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio
 
 OWN = 1
 
@@ -74,7 +74,7 @@ def sizes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 )
 def test_page_cost_is_independent_of_table_size(sizes: list, query: str) -> None:
     """Both the own client and others have 20 times as many rows, with and without grants."""
-    small, large = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
+    small, large = (count_steps(app, "ada", f"/inspections?{query}&limit=5") for app in sizes)
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
@@ -108,7 +108,7 @@ def apps_with_kinds_of_others(tmp_path_factory: pytest.TempPathFactory) -> list:
 def test_page_cost_is_independent_of_distinct_values_of_other_clients(
     apps_with_kinds_of_others: list, query: str
 ) -> None:
-    few, many = (steps(app, "ada", f"/inspections?{query}&limit=5") for app in apps_with_kinds_of_others)
+    few, many = (count_steps(app, "ada", f"/inspections?{query}&limit=5") for app in apps_with_kinds_of_others)
 
     assert few > 0
     assert abs(many - few) <= 60

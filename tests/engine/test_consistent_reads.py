@@ -206,7 +206,7 @@ def test_writes_in_random_worlds_match_the_oracle(world: Callable, seed: int) ->
 
         end = outcome(api(fresh_token(user)), verb, table, old, new)
 
-        assert end in ENDS[oracle.may(rows, user, verb, table, old, new)], step
+        assert end in ENDS[oracle.result_of_write(rows, user, verb, table, old, new)], step
         after = as_root_reads(api, rows)
         if end == "done":
             assert is_applied(after[table], table, old, new), step

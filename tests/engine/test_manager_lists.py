@@ -42,8 +42,8 @@ ROWS = {
 
 
 @pytest.fixture
-def moe(standing: Callable) -> object:
-    return standing(ROWS)("moe")
+def moe(shared_world: Callable) -> object:
+    return shared_world(ROWS)("moe")
 
 
 def in_order(rows: list[dict], column: str, descending: bool, nulls_first: bool) -> list[int]:

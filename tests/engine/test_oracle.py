@@ -70,7 +70,7 @@ def test_oracle_decides_writes_as_specified(
 ) -> None:
     old = None if id_ is None else oracle.find(WORLD, table, id_)
 
-    assert oracle.may(WORLD, user(who), verb, table, old, new) == verdict
+    assert oracle.result_of_write(WORLD, user(who), verb, table, old, new) == verdict
 
 
 # ── wrong rules ─────────────────────────────────────────────────────────────────────────────────────
@@ -79,7 +79,7 @@ def test_oracle_decides_writes_as_specified(
 def inspection_grant_shows_its_building(world: dict, user: dict, building: dict) -> bool:
     return SEES_BUILDING(world, user, building) or any(
         inspection["building_id"] == building["id"]
-        and oracle.holds(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
+        and oracle.has_grant(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
         for inspection in world["inspections"]
     )
 
@@ -87,7 +87,7 @@ def inspection_grant_shows_its_building(world: dict, user: dict, building: dict)
 def building_grant_hides_its_inspections(world: dict, user: dict, inspection: dict) -> bool:
     building = oracle.find(world, "buildings", inspection["building_id"])
     own = user["role"] == oracle.ADMIN and building["client_id"] == user["client_id"]
-    held = oracle.holds(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
+    held = oracle.has_grant(world, user, oracle.INSPECTION_GRANTS, "inspection_id", inspection["id"])
     return own or held
 
 
@@ -135,7 +135,7 @@ def test_random_worlds_detect_a_wrong_write_rule() -> None:
     ]
 
     verdicts = {
-        oracle.may(world, somebody, "delete", "buildings", building, None)
+        oracle.result_of_write(world, somebody, "delete", "buildings", building, None)
         for world, somebody, building in readable_only
     }
     assert verdicts == {"unmatched"}

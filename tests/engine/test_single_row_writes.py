@@ -19,7 +19,7 @@ from models.fields import Model, Row
 from models.inspection import Inspection
 from tests.conftest import ADA, BOB, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
-from tests.safety.planted import forget_plans
+from tests.safety.plan_caches import clear_plan_caches
 from tests.support import databases
 
 GOOD = {
@@ -95,9 +95,9 @@ def deny_failed_status(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return sa.and_(allowed, row.status != "failed") if model is Inspection else allowed
 
     monkeypatch.setattr(AccessRule, "check", check)
-    forget_plans()
+    clear_plan_caches()
     yield
-    forget_plans()
+    clear_plan_caches()
 
 
 @pytest.mark.usefixtures("deny_failed_status")

@@ -15,7 +15,7 @@ from engine.storage.database import Database
 from engine.storage.transaction import Transaction
 from tests.conftest import DATASET
 from tests.support.applications import import_rows, open_app
-from tests.support.costs import LISTS, WHO, both_sizes
+from tests.support.costs import LISTS, TOKENS, open_small_and_large
 from tests.support.tokens import ANON_KEY
 
 pytestmark = pytest.mark.sqlite("listens to SQLite's driver")
@@ -28,7 +28,7 @@ CAN_SWITCH = not sqlite.driver.__name__.startswith("sqlite3") or sys.version_inf
 
 @pytest.fixture(scope="module")
 def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
-    return both_sizes(tmp_path_factory)
+    return open_small_and_large(tmp_path_factory)
 
 
 @pytest.fixture
@@ -45,13 +45,13 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return run
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", TOKENS)
 @pytest.mark.parametrize("name", LISTS)
 def test_list_is_a_lookup_and_a_select_and_cached_until_a_commit(
     apps: dict[str, Flask], statements: list[str], who: str, name: str
 ) -> None:
     path = LISTS[name]
-    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS[who]}"}
 
     apps["small"].extensions["walkthrough"].close()  # a new connection has no data version
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_list_is_a_lookup_and_a_select_and_cached_until_a_commit(
 def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
     """Return the number of authorizer calls during each request. It is 0 if all statements are prepared already."""
     client = app.test_client()
-    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS[who]}"}
     database: Database = app.extensions["walkthrough"]
     asked: list[str] = []
 
@@ -89,7 +89,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
 
 @pytest.mark.skipif(not CAN_SAMPLE, reason="this SQLite keeps no samples of its tables")
 @pytest.mark.skipif(not CAN_SWITCH, reason="this driver does not let it be switched")
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", TOKENS)
 @pytest.mark.parametrize("path", LISTS.values(), ids=LISTS)
 def test_statement_is_prepared_once_for_all_values(apps: dict[str, Flask], who: str, path: str) -> None:
     """With table samples, SQLite would plan again for each value, which costs more than a point read."""
@@ -108,7 +108,7 @@ def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
     app = open_app(tmp_path / "walkthrough.db")
     import_rows(app, DATASET)
     database: Database = app.extensions["walkthrough"]
-    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
     rows = [{"name": f"Inspector {number}"} for number in range(237)]
     said: list[str] = []
     with database.connections.checked_out(database.writer) as connection:

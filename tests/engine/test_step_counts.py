@@ -26,14 +26,24 @@ from engine.storage.database import Database
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA, MOE
 from tests.support.applications import import_rows, open_app
-from tests.support.costs import CLAIMS, LISTS, NOW, STEPS_GROWTH_MAX, WHO, Steps, both_sizes, portfolio, steps
+from tests.support.costs import (
+    CLAIMS,
+    LISTS,
+    NOW,
+    STEPS_GROWTH_MAX,
+    TOKENS,
+    StepCounter,
+    count_steps,
+    open_small_and_large,
+    portfolio,
+)
 
 pytestmark = pytest.mark.sqlite("counts the steps of SQLite's engine")
 
 
 ASKED = [
     pytest.param(who, path, id=f"{name}-{who}")
-    for who in WHO
+    for who in TOKENS
     for name, path in LISTS.items()
     if (who, name) != ("moe", "buildings-of-a-city")  # the index by city includes all clients
 ]
@@ -41,12 +51,12 @@ ASKED = [
 
 @pytest.fixture(scope="module")
 def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
-    return both_sizes(tmp_path_factory)
+    return open_small_and_large(tmp_path_factory)
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)
 def test_list_cost_is_independent_of_other_clients(apps: dict[str, Flask], who: str, path: str) -> None:
-    small, large = (steps(apps[size], who, path) for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, path) for size in ("small", "large"))
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
@@ -62,7 +72,7 @@ def test_manager_list_by_date_reads_rows_of_that_date_only(
     looked_through = "/inspections?notes=eq.2001-01-01"
 
     counted, control = (
-        steps(apps["small"], "moe", path, preference, counts_anew=True) for path in (absent, looked_through)
+        count_steps(apps["small"], "moe", path, preference, drop_counts=True) for path in (absent, looked_through)
     )
 
     assert 0 < counted < control / 2
@@ -190,7 +200,7 @@ def test_manager_page_reads_at_most_a_page_for_each_building(tmp_path: Path, fil
         app = open_app(tmp_path / f"{visits}.db")
         import_rows(app, source)
         path = f"/inspections?order=date_visited.desc&limit=5{filters}"
-        counted.append(steps(app, "moe", path))
+        counted.append(count_steps(app, "moe", path))
 
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
 
@@ -221,7 +231,7 @@ COSTLY = {
 @pytest.mark.parametrize("path", COSTLY.values(), ids=COSTLY)
 def test_O15_hidden_rows_cause_no_timeout(apps: dict[str, Flask], who: str, path: str) -> None:
     """Attack catalogue, O15: a timeout reveals nothing about hidden rows."""
-    small, large = (steps(apps[size], who, path) for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, path) for size in ("small", "large"))
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
@@ -232,7 +242,7 @@ def test_ordered_embed_stops_at_its_limit(apps: dict[str, Flask], who: str) -> N
     """The index of the foreign key holds the rows in the order."""
     path = "/buildings?select=id,inspections(id)&inspections.order=date_visited.desc&inspections.limit="
 
-    newest, all_of_them = (steps(apps["small"], who, f"{path}{limit}") for limit in (1, 1_000))
+    newest, all_of_them = (count_steps(apps["small"], who, f"{path}{limit}") for limit in (1, 1_000))
 
     assert 0 < newest < all_of_them / 2
 
@@ -240,10 +250,10 @@ def test_ordered_embed_stops_at_its_limit(apps: dict[str, Flask], who: str) -> N
 FUNCTIONS = ("get_inspections_dashboard_summary_fast", "get_building_stats_chart_fast")
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("who", TOKENS)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_cached_function_cost_is_independent_of_table_size(apps: dict[str, Flask], who: str, function: str) -> None:
-    small, large = (steps(apps[size], who, f"/rpc/{function}") for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, f"/rpc/{function}") for size in ("small", "large"))
 
     # A few steps more or less for each statement are no growth.
     assert large <= small * STEPS_GROWTH_MAX + 100
@@ -253,7 +263,7 @@ def test_cached_function_cost_is_independent_of_table_size(apps: dict[str, Flask
 def test_first_chart_reads_no_rows_of_other_clients(apps: dict[str, Flask], who: str) -> None:
     path = "/rpc/get_building_stats_chart_fast?start_date=2021-01-01&end_date=2021-03-01"
 
-    small, large = (steps(apps[size], who, path, counts_anew=True) for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, path, drop_counts=True) for size in ("small", "large"))
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
@@ -264,7 +274,7 @@ def test_dashboard_cost_depends_on_changes_only(apps: dict[str, Flask]) -> None:
     counted = []
     for app in apps.values():
         row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
-        counted.append(steps(app, "root", f"/rpc/{FUNCTIONS[0]}", posted=("/inspections", row)))
+        counted.append(count_steps(app, "root", f"/rpc/{FUNCTIONS[0]}", posted=("/inspections", row)))
 
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
 
@@ -275,7 +285,7 @@ def test_incremental_counts_read_no_changes_of_other_clients(apps: dict[str, Fla
     app, row = (apps["small"], {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]})
 
     def after(count: int) -> int:
-        return steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
+        return count_steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
 
     after(200)
     few, many = after(1), after(200)
@@ -286,7 +296,7 @@ def test_incremental_counts_read_no_changes_of_other_clients(apps: dict[str, Fla
 @pytest.mark.parametrize(("who", "path"), ASKED)
 def test_cached_count_cost_is_independent_of_table_size(apps: dict[str, Flask], who: str, path: str) -> None:
     """This holds for later pages and for repeated requests."""
-    small, large = (steps(apps[size], who, path, "count=exact") for size in ("small", "large"))
+    small, large = (count_steps(apps[size], who, path, "count=exact") for size in ("small", "large"))
 
     assert large <= small * STEPS_GROWTH_MAX + 200
 
@@ -302,7 +312,7 @@ def test_point_read_cost_is_independent_of_grants(tmp_path: Path) -> None:
         source.write_text(json.dumps(rows))
         app = open_app(tmp_path / f"{name}.db")
         import_rows(app, source)
-        counted.append(steps(app, "moe", "/inspections?id=eq.81"))
+        counted.append(count_steps(app, "moe", "/inspections?id=eq.81"))
 
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX
 
@@ -320,7 +330,7 @@ def test_lookup_cost_is_independent_of_grants(apps: dict[str, Flask]) -> None:
                 (ADA,),
             )
             look_up_caller(transaction, CLAIMS)
-            counted[size] = Steps()
+            counted[size] = StepCounter()
             counted[size].begin(transaction.connection)
             look_up_caller(transaction, CLAIMS)
             counted[size].end(transaction.connection)
@@ -332,6 +342,6 @@ def test_step_count_detects_a_full_scan(apps: dict[str, Flask]) -> None:
     """Control: the steps of a count of all rows grow."""
     path = "/inspections?notes=is.null&select=count()"
 
-    small, large = (steps(apps[size], "root", path) for size in ("small", "large"))
+    small, large = (count_steps(apps[size], "root", path) for size in ("small", "large"))
 
     assert large > small * STEPS_GROWTH_MAX + 200

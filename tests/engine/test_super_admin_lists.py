@@ -15,7 +15,7 @@ from routes.postgrest.querystring import parse
 from tests.conftest import MOE, ROOT
 from tests.engine.test_manager_lists import DATES, in_order, whole_and_paged
 from tests.support.applications import import_rows, open_app
-from tests.support.costs import STEPS_GROWTH_MAX, portfolio, steps
+from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio
 
 STATUSES = ("completed", "scheduled", "completed", None)
 INSPECTIONS = [
@@ -41,8 +41,8 @@ NULLS = {"asc": False, "desc": True, "asc.nullsfirst": True, "desc.nullslast": F
 
 
 @pytest.fixture
-def root(standing: Callable) -> object:
-    return standing(ROWS)("root")
+def root(shared_world: Callable) -> object:
+    return shared_world(ROWS)("root")
 
 
 @pytest.mark.parametrize("direction", NULLS)
@@ -152,6 +152,6 @@ def test_page_reads_at_most_a_page_for_each_client(tmp_path: Path, query: str) -
         source.write_text(json.dumps(rows))
         app = open_app(tmp_path / f"{visits}.db")
         import_rows(app, source)
-        counted.append(steps(app, "root", f"/inspections?{query}&limit=5"))
+        counted.append(count_steps(app, "root", f"/inspections?{query}&limit=5"))
 
     assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200

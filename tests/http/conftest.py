@@ -1,4 +1,4 @@
-"""The service as it is run, over a database with rows that cost: as shipped, and in a hurry."""
+"""A running service over a database with large rows: with the shipped deadlines, and with short ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.support import databases
 
 @pytest.fixture(scope="session")
 def heavy_file(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data set, and on building 6 of client 1 inspections with long notes."""
+    """The data set, with additional inspections with long notes on building 6 of client 1."""
     file = tmp_path_factory.mktemp("heavy") / DATABASE
     databases.copy(base_file, file)
     databases.sql(
@@ -29,16 +29,16 @@ def heavy_file(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="module")
 def service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The service as shipped. Whatever a module sent it: no refusal was a surprise, no thread ended badly."""
+    """The service as shipped. At the end, its log has no incident and no failed thread."""
     with serving(served_over(heavy_file, tmp_path_factory.mktemp("http") / "served")) as running:
         yield running
-        told = {line.get("event") for line in log_lines(running)}
-    assert told.isdisjoint({"incident", "thread_ended"})
+        events = {line.get("event") for line in log_lines(running)}
+    assert events.isdisjoint({"incident", "thread_ended"})
 
 
 @pytest.fixture(scope="module")
-def in_a_hurry(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The same with deadlines that a test can wait for."""
-    directory = tmp_path_factory.mktemp("hurried") / "served"
-    with serving(served_over(heavy_file, directory, "tests.support.hurried:make()")) as running:
+def short_deadlines_service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The service with short deadlines."""
+    directory = tmp_path_factory.mktemp("short-deadlines") / "served"
+    with serving(served_over(heavy_file, directory, "tests.support.short_deadlines:create()")) as running:
         yield running

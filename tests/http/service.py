@@ -1,4 +1,4 @@
-"""What the group H tests ask the running service with, and the sizes of what costs."""
+"""Requests of the tests of a running service, and the sizes of costly ones."""
 
 import json
 import re
@@ -11,26 +11,26 @@ import pytest
 from tests.conftest import CAST
 from tests.durability.served import Answer, Served
 from tests.support import databases, tokens
-from tests.support.raw import RawAnswer
+from tests.support.raw import RawResponse
 
-AS_IT_IS_RUN = pytest.mark.skipif(sys.platform != "linux", reason="signals and sockets are looked at in /proc")
+RUNNING_SERVICE = pytest.mark.skipif(sys.platform != "linux", reason="the tests read signals and sockets from /proc")
 
 MIB = 1 << 20
 NOTE = "a" * 65_536
-HEAVY_ROWS = 600  # of 64 KiB each: more than an answer may hold
-PATTERN = "*" + "a" * 253 + "b"  # almost, at every place of a note: some 25 ms a row
-WORST = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
+HEAVY_ROWS = 600  # of 64 KiB each: more than the limit of a response
+PATTERN = "*" + "a" * 253 + "b"  # almost matches at each position of a note: about 25 ms a row
+COSTLY_READ = "/inspections?select=id&or=(" + ",".join([f"notes.ilike.{PATTERN}"] * 99) + ")"
 COSTLIEST_PATCH = "/inspections?" + "&".join([f"notes=not.like.{PATTERN}"] * 99)
 COSTLIEST_OR = "/inspections?select=id&or=(" + ",".join(
     [f"notes.like.{PATTERN[:-3]}{number:02}b" for number in range(99)]
 ) + ")"  # fmt: skip
-HONEST = "/buildings?select=id&id=eq.1"
+CHEAP_READ = "/buildings?select=id&id=eq.1"
 ENDS_WITHIN_SECONDS = 2.2
-MARGIN_SECONDS = 1.8  # this machine may have other things to do
+MARGIN_SECONDS = 1.8  # for a busy machine
 
 
 def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> Served:
-    """The service over a copy of a database, on either engine."""
+    """Return the service over a copy of a database, on either engine. It is not started."""
     directory.mkdir(mode=0o700)
     own = Served(directory, application, {"LOG_LEVEL": "info"})
     databases.copy(file, own.database)
@@ -40,7 +40,7 @@ def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> S
 
 
 def head_lines(who: str = "service", **more: str) -> bytes:
-    """The head's lines of a request that would be let in."""
+    """Return the header lines of an authorised request."""
     sent = {"Host": "a", "apikey": tokens.ANON_KEY, "Authorization": CAST[who].authorization()}
     sent |= {"Content-Type": "application/json"}
     sent |= {name.replace("_", "-"): value for name, value in more.items()}
@@ -52,8 +52,8 @@ def ask(service: Served, who: str, method: str, path: str, body: object = None, 
         return consumer.send(method, path, body, **headers)
 
 
-def refusal_in_json(answer: RawAnswer | Answer) -> dict:
-    """The four keys of an error, and nothing of the inside in it."""
+def error_body(answer: RawResponse | Answer) -> dict:
+    """Return the error body; assert that it has the four keys and no internals."""
     found = json.loads(answer.body)
     assert set(found) == {"code", "message", "details", "hint"}
     assert not re.search(
@@ -62,7 +62,7 @@ def refusal_in_json(answer: RawAnswer | Answer) -> dict:
     return found
 
 
-def names_written(service: Served, table: str, name: str) -> int:
+def count_names(service: Served, table: str, name: str) -> int:
     question = f"SELECT count(*) FROM {table} WHERE name LIKE ?"
     [(found,)] = databases.sql(service.database, question, f"{name}%")
     return int(found)

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: slow clients, costly queries, large answers. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: slow clients, costly queries, large responses. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import contextlib
 import socket
@@ -16,85 +16,87 @@ import pytest
 from serving.worker import limits
 from tests.durability.served import Served
 from tests.http.service import (
-    AS_IT_IS_RUN,
+    CHEAP_READ,
     COSTLIEST_OR,
     COSTLIEST_PATCH,
+    COSTLY_READ,
     ENDS_WITHIN_SECONDS,
-    HONEST,
     MARGIN_SECONDS,
     MIB,
-    WORST,
+    RUNNING_SERVICE,
     ask,
+    count_names,
+    error_body,
     head_lines,
-    names_written,
-    refusal_in_json,
 )
-from tests.support import databases, hurried
-from tests.support.raw import connect, read_to_end, still_waiting, workers_by_port
+from tests.support import databases, short_deadlines
+from tests.support.raw import connect, count_unanswered, read_to_end, workers_by_port
 from tests.support.waiting import TIMED, until
 
-pytestmark = AS_IT_IS_RUN
+pytestmark = RUNNING_SERVICE
 
 
-# H04: clients that take their time
+# H04: slow clients
 
 
-Moments = tuple[float, float]
-"""When a request was sent and when it was answered, in seconds of the monotonic clock."""
+Times = tuple[float, float]
+"""The times of a request and of its response, in seconds of the monotonic clock."""
 
 
-def honest_reads(service: Served, count: int, who: str = "ada") -> list[Moments]:
-    """So many requests of an honest client; each may meet either worker."""
-    moments = []
+def send_cheap_reads(service: Served, count: int, who: str = "ada") -> list[Times]:
+    """Send a number of cheap reads over new connections; return their times."""
+    times = []
     for _ in range(count):
         began = time.monotonic()
-        assert ask(service, who, "GET", HONEST).status == 200
-        moments.append((began, time.monotonic()))
-    return moments
+        assert ask(service, who, "GET", CHEAP_READ).status == 200
+        times.append((began, time.monotonic()))
+    return times
 
 
-def seconds_of(moments: list[Moments]) -> list[float]:
-    """How long each took, the longest last."""
-    return sorted(ended - began for began, ended in moments)
+def durations(times: list[Times]) -> list[float]:
+    """Return the durations in ascending order."""
+    return sorted(ended - began for began, ended in times)
 
 
 @contextlib.contextmanager
-def crowd(service: Served, count: int) -> Iterator[list[socket.socket]]:
+def open_connections(service: Served, count: int) -> Iterator[list[socket.socket]]:
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(connect(service.port, 60)) for _ in range(count)]
 
 
-def send_half(connections: list[socket.socket]) -> None:
+def send_partial_heads(connections: list[socket.socket]) -> None:
     for connection in connections:
         connection.sendall(b"GET /buildings HTTP/1.1\r\nHost: a\r\nX-Half: ")
 
 
 @pytest.mark.parametrize("count", [24, 300])
-def test_H04_half_sent_requests_delay_nobody(service: Served, count: int) -> None:
-    """A few, and five times as many as there are threads: others are answered while every one of them still waits, not
-    when the first of them were sent away."""
-    with crowd(service, count) as half_sent:
-        send_half(half_sent)
+def test_H04_partial_requests_delay_no_request(service: Served, count: int) -> None:
+    """Other requests are answered while all partial requests are still open.
 
-        honest_reads(service, 10)
+    The larger number is five times the number of threads.
+    """
+    with open_connections(service, count) as connections:
+        send_partial_heads(connections)
 
-        assert still_waiting(half_sent) == count
+        send_cheap_reads(service, 10)
+
+        assert count_unanswered(connections) == count
 
 
 @TIMED
 @pytest.mark.long
 @pytest.mark.parametrize("count", [24, 300])
-def test_H04_beside_half_sent_requests_others_take_no_time(service: Served, count: int) -> None:
-    with crowd(service, count) as half_sent:
-        send_half(half_sent)
+def test_H04_requests_beside_partial_ones_take_less_than_half_a_second(service: Served, count: int) -> None:
+    with open_connections(service, count) as connections:
+        send_partial_heads(connections)
 
-        assert seconds_of(honest_reads(service, 100))[98] <= 0.5
+        assert durations(send_cheap_reads(service, 100))[98] <= 0.5
 
 
 @contextlib.contextmanager
-def dripping_crowd(service: Served, count: int) -> Iterator[list[socket.socket]]:
-    """So many drip their requests, and do not cease to."""
-    with crowd(service, count) as dripping:
+def dripping_connections(service: Served, count: int) -> Iterator[list[socket.socket]]:
+    """Open connections that send their requests one byte at a time."""
+    with open_connections(service, count) as dripping:
         stop = threading.Event()
 
         def drip() -> None:
@@ -114,25 +116,25 @@ def dripping_crowd(service: Served, count: int) -> Iterator[list[socket.socket]]
             dripper.join()
 
 
-def test_H04_crowd_that_drips_is_sent_away(in_a_hurry: Served) -> None:
-    """More than there are threads: others are served, and every one of them is sent away while they drip on."""
-    with dripping_crowd(in_a_hurry, 90) as dripping:
-        honest_reads(in_a_hurry, 1)
+def test_H04_dripping_connections_are_closed(short_deadlines_service: Served) -> None:
+    """The number exceeds that of the threads. Each connection is closed while it still sends."""
+    with dripping_connections(short_deadlines_service, 90) as dripping:
+        send_cheap_reads(short_deadlines_service, 1)
 
-        until(lambda: still_waiting(dripping) == 0)
+        until(lambda: count_unanswered(dripping) == 0)
 
 
 @TIMED
 @pytest.mark.long
-def test_H04_beside_a_hundred_that_drip_others_are_served_within_15_seconds(service: Served) -> None:
-    with dripping_crowd(service, 100):
+def test_H04_request_beside_100_dripping_connections_takes_at_most_15_s(service: Served) -> None:
+    with dripping_connections(service, 100):
         time.sleep(0.3)
 
-        assert seconds_of(honest_reads(service, 1)) <= [15]
+        assert durations(send_cheap_reads(service, 1)) <= [15]
 
 
 def read_slowly(service: Served, seconds: float) -> int:
-    """Ask for as much as there is, read nothing for a while, and return how much still came."""
+    """Request a large response, read nothing for some seconds, and return the number of bytes received."""
     path = b"GET /inspections?inspection_type=eq.heavy&limit=450 HTTP/1.1\r\n"
     with connect(service.port, 60) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
@@ -141,55 +143,55 @@ def read_slowly(service: Served, seconds: float) -> int:
         assert ask(service, "root", "PATCH", "/inspectors?id=eq.1", {"email": "x@y"}).status == 204
         until(lambda: not databases.is_being_read(service.database))
         own_port = connection.getsockname()[1]
-        assert own_port in workers_by_port(service), "it let go of its snapshot with its connection"
+        assert own_port in workers_by_port(service), "the connection is still open"
         time.sleep(seconds)
         return len(read_to_end(connection))
 
 
-def test_H04_slow_reader_holds_no_transaction_and_is_cut_off(in_a_hurry: Served) -> None:
-    received = read_slowly(in_a_hurry, hurried.REQUEST_SECONDS_MAX + 1.5)
+def test_H04_slow_reader_holds_no_transaction_and_is_closed(short_deadlines_service: Served) -> None:
+    received = read_slowly(short_deadlines_service, short_deadlines.REQUEST_SECONDS_MAX + 1.5)
 
     assert received < 29 * MIB
-    assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
+    assert ask(short_deadlines_service, "ada", "GET", CHEAP_READ).status == 200
 
 
 @pytest.mark.long
-def test_H04_slow_reader_is_cut_off_after_a_minute(service: Served) -> None:
+def test_H04_slow_reader_is_closed_after_60_s(service: Served) -> None:
     assert read_slowly(service, limits.REQUEST_SECONDS_MAX + 2) < 29 * MIB
 
 
-def test_H04_deadlines_are_the_shipped_ones_in_the_long_tier() -> None:
+def test_H04_shipped_deadlines() -> None:
     shipped = Path(limits.__file__).read_text()
 
     assert "HEAD_SECONDS_MAX = 10.0" in shipped
     assert "REQUEST_SECONDS_MAX = 60.0" in shipped
 
 
-# H05: queries that cost
+# H05: costly queries
 
 
 @dataclass
-class Beside:
-    """What others were answered while a crowd asked for the worst that is legal, and when it was stopped."""
+class ConcurrentTimes:
+    """Times of cheap requests beside costly queries, and the times at which costly queries were cancelled."""
 
-    reads: list[Moments] = field(default_factory=list)
-    writes: list[Moments] = field(default_factory=list)
-    stopped: list[float] = field(default_factory=list)
+    reads: list[Times] = field(default_factory=list)
+    writes: list[Times] = field(default_factory=list)
+    cancelled: list[float] = field(default_factory=list)
 
-    def answered_meanwhile(self, moments: list[Moments]) -> int:
-        """How many of them before the first of the crowd was stopped: none of these waited for one of those."""
-        assert self.stopped, "none was costly"
-        first = min(self.stopped)
-        return sum(ended < first for _, ended in moments)
+    def count_ended_before_cancellation(self, times: list[Times]) -> int:
+        """Return how many requests ended before the first costly query was cancelled."""
+        assert self.cancelled, "no query was cancelled"
+        first = min(self.cancelled)
+        return sum(ended < first for _, ended in times)
 
 
-def honest_beside(service: Served, crowd_size: int) -> Beside:
-    done, beside = threading.Event(), Beside()
+def run_beside_costly_reads(service: Served, count: int) -> ConcurrentTimes:
+    done, concurrent = threading.Event(), ConcurrentTimes()
 
-    def worst(_: int) -> tuple[int, str | None]:
-        answer = ask(service, "ada", "GET", WORST)
+    def send_costly_read(_: int) -> tuple[int, str | None]:
+        answer = ask(service, "ada", "GET", COSTLY_READ)
         if answer.status == 500:
-            beside.stopped.append(time.monotonic())
+            concurrent.cancelled.append(time.monotonic())
         return answer.status, answer.code
 
     def write() -> None:
@@ -198,104 +200,104 @@ def honest_beside(service: Served, crowd_size: int) -> Beside:
                 began = time.monotonic()
                 sent = consumer.send("PATCH", "/buildings?id=eq.4", {"city": "Beside"})
                 assert sent.status == 204
-                beside.writes.append((began, time.monotonic()))
+                concurrent.writes.append((began, time.monotonic()))
 
-    with ThreadPoolExecutor(crowd_size + 1) as pool:
-        asked = [pool.submit(worst, n) for n in range(crowd_size)]
+    with ThreadPoolExecutor(count + 1) as pool:
+        costly_reads = [pool.submit(send_costly_read, n) for n in range(count)]
         writer = pool.submit(write)
         try:
             time.sleep(0.2)
-            beside.reads += honest_reads(service, 40, "bob")
+            concurrent.reads += send_cheap_reads(service, 40, "bob")
         finally:
             done.set()
         writer.result(30)
-        assert {each.result(60) for each in asked} <= {(500, "57014"), (503, "53300")}
-    return beside
+        assert {each.result(60) for each in costly_reads} <= {(500, "57014"), (503, "53300")}
+    return concurrent
 
 
 @TIMED
-def test_H05_worst_legal_queries_delay_nobody(service: Served) -> None:
-    beside = honest_beside(service, 8)
+def test_H05_costly_queries_delay_no_request(service: Served) -> None:
+    concurrent = run_beside_costly_reads(service, 8)
 
-    assert beside.answered_meanwhile(beside.reads) >= 3
-    assert beside.answered_meanwhile(beside.writes) >= 1
-
-
-@TIMED
-@pytest.mark.long
-def test_H05_thirty_of_the_worst_legal_query_delay_nobody(service: Served) -> None:
-    beside = honest_beside(service, 30)
-
-    assert seconds_of(beside.reads)[-2] <= 1.0
-    assert seconds_of(beside.writes)[-2] <= 1.5
+    assert concurrent.count_ended_before_cancellation(concurrent.reads) >= 3
+    assert concurrent.count_ended_before_cancellation(concurrent.writes) >= 1
 
 
 @TIMED
 @pytest.mark.long
-def test_H05_hundred_of_the_worst_legal_query_end_on_time(service: Served) -> None:
-    """More than there are threads: whoever comes then waits until some of them were stopped."""
-    beside = honest_beside(service, 100)
+def test_H05_30_costly_queries_delay_no_request(service: Served) -> None:
+    concurrent = run_beside_costly_reads(service, 30)
 
-    assert seconds_of(beside.reads)[-1] <= 2 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
-    assert seconds_of(beside.writes)[-1] <= 3 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
-    assert seconds_of(honest_reads(service, 20))[-2] <= 0.5
+    assert durations(concurrent.reads)[-2] <= 1.0
+    assert durations(concurrent.writes)[-2] <= 1.5
+
+
+@TIMED
+@pytest.mark.long
+def test_H05_100_costly_queries_end_on_time(service: Served) -> None:
+    """The number exceeds that of the threads. Later requests wait until some queries are cancelled."""
+    concurrent = run_beside_costly_reads(service, 100)
+
+    assert durations(concurrent.reads)[-1] <= 2 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert durations(concurrent.writes)[-1] <= 3 * ENDS_WITHIN_SECONDS + MARGIN_SECONDS
+    assert durations(send_cheap_reads(service, 20))[-2] <= 0.5
 
 
 @pytest.mark.parametrize("who", ["ada", "root"])
 @pytest.mark.parametrize("path", [f"{COSTLIEST_PATCH}&select=id", COSTLIEST_OR])
-def test_H05_costliest_reads_at_once_are_each_stopped(service: Served, who: str, path: str) -> None:
-    """However long a single row takes, of which each filter goes through a long text."""
+def test_H05_concurrent_costliest_reads_are_cancelled(service: Served, who: str, path: str) -> None:
+    """Each filter scans a long text, so that a single row takes long."""
     with ThreadPoolExecutor(4) as pool:
-        stopped = list(pool.map(lambda _: ask(service, who, "GET", path), range(4)))
+        cancelled = list(pool.map(lambda _: ask(service, who, "GET", path), range(4)))
 
-    assert {(each.status, each.code) for each in stopped} == {(500, "57014")}
+    assert {(each.status, each.code) for each in cancelled} == {(500, "57014")}
 
 
-def test_H05_costliest_patch_is_stopped_and_others_get_their_turn(service: Served) -> None:
+def test_H05_costliest_patch_is_cancelled_and_others_get_the_lock(service: Served) -> None:
     building = "/buildings?id=eq.4"
     with ThreadPoolExecutor(1) as pool:
         costly = pool.submit(ask, service, "ada", "PATCH", COSTLIEST_PATCH, {"status": "failed"})
         time.sleep(0.3)
-        beside = ask(service, "bob", "PATCH", building, {"city": "Waited"})
-        if beside.status == 503:  # on a machine so slow: again, as the answer says
-            assert (beside.code, beside.headers["Retry-After"]) == ("55P03", "1")
-            beside = ask(service, "bob", "PATCH", building, {"city": "Waited"})
-        stopped = costly.result(20)
+        concurrent = ask(service, "bob", "PATCH", building, {"city": "Waited"})
+        if concurrent.status == 503:  # on a slow machine: retried, as the response says
+            assert (concurrent.code, concurrent.headers["Retry-After"]) == ("55P03", "1")
+            concurrent = ask(service, "bob", "PATCH", building, {"city": "Waited"})
+        cancelled = costly.result(20)
 
-    assert (stopped.status, stopped.code) == (500, "57014")
-    assert beside.status == 204
+    assert (cancelled.status, cancelled.code) == (500, "57014")
+    assert concurrent.status == 204
     heavy = "/inspections?inspection_type=eq.heavy&status=eq.failed&select=id"
     assert ask(service, "root", "GET", heavy).json == []
 
 
-# H06: answers beyond their bound
+# H06: limits of the response
 
 TOO_LARGE = {
     "rows": "/inspections?inspection_type=eq.heavy",
     "embed": "/buildings?select=*,inspections(*)&id=eq.6",
     "embeds-of-embeds": "/inspections?inspection_type=eq.heavy&select=*,buildings(*,inspections(*))&limit=3",
-    "to-and-fro": "/clients?select=buildings(inspections(buildings(inspections(notes))))&id=eq.1",
+    "back-and-forth": "/clients?select=buildings(inspections(buildings(inspections(notes))))&id=eq.1",
 }
-GROWS_ON = ("embeds-of-embeds", "to-and-fro") if databases.SERVER is not None else ()
-"""A file's engine stops in the midst of a text that is too long. A server first makes it, if there is time enough."""
+CHECKED_LATE = ("embeds-of-embeds", "back-and-forth") if databases.SERVER is not None else ()
+"""Responses that PostgreSQL builds completely before it checks their size. The time limit may come first."""
 
 
 @TIMED
 @pytest.mark.parametrize("who", ["root", "ada"])
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_H06_answer_of_more_than_32_MiB_is_refused(service: Served, kind: str, who: str) -> None:
-    """For its size, before its time is over."""
+def test_H06_response_beyond_32_MiB_is_refused(service: Served, kind: str, who: str) -> None:
+    """The size limit applies before the time limit."""
     answer = ask(service, who, "GET", TOO_LARGE[kind])
 
-    refusals = [(400, "54000"), (500, "57014")] if kind in GROWS_ON else [(400, "54000")]
+    refusals = [(400, "54000"), (500, "57014")] if kind in CHECKED_LATE else [(400, "54000")]
     assert (answer.status, answer.code) in refusals
-    refusal_in_json(answer)
+    error_body(answer)
 
 
-# H08: many faults, one told
+# H08: many errors, one report
 
 
-def test_H08_many_bad_rows_are_told_by_the_first(service: Served) -> None:
+def test_H08_first_of_many_invalid_rows_is_reported(service: Served) -> None:
     row = {"name": "Bad", "client_id": "no number", "floors": "none"}
     one = ask(service, "root", "POST", "/buildings", [row])
 
@@ -303,4 +305,4 @@ def test_H08_many_bad_rows_are_told_by_the_first(service: Served) -> None:
 
     assert (many.status, many.body) == (one.status, one.body) == (400, one.body)
     assert len(many.body) < 500
-    assert names_written(service, "buildings", "Bad") == 0
+    assert count_names(service, "buildings", "Bad") == 0

@@ -1,5 +1,5 @@
-"""Attack catalogue, group H: threads, the log, refused starts, a stop. Numbers are the catalogue's."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group H: threads, log, refused starts, stops. Test names carry the entry's number."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 import ctypes
 import json
@@ -26,40 +26,40 @@ from serving.worker.loop import BufferingWorker
 from tests.conftest import CAST
 from tests.durability.served import PROJECT, Served, serving
 from tests.durability.shim import DATABASE
-from tests.http.service import AS_IT_IS_RUN, HONEST, MIB, ask, head_lines, log_lines, served_over
-from tests.support import databases, hurried, tokens
+from tests.http.service import CHEAP_READ, MIB, RUNNING_SERVICE, ask, head_lines, log_lines, served_over
+from tests.support import databases, short_deadlines, tokens
 from tests.support.ports import free_port
 from tests.support.raw import exchange
 from tests.support.waiting import until
 
-pytestmark = AS_IT_IS_RUN
+pytestmark = RUNNING_SERVICE
 
 
-# H09: a thread that ends badly
+# H09: failing threads
 
 
-def test_H09_background_thread_that_ends_badly_is_logged_and_the_server_lives(in_a_hurry: Served) -> None:
-    assert ask(in_a_hurry, "ada", "GET", HONEST).status == 200
+def test_H09_failed_background_thread_is_logged_and_the_server_continues(short_deadlines_service: Served) -> None:
+    assert ask(short_deadlines_service, "ada", "GET", CHEAP_READ).status == 200
 
-    def ended() -> list:
-        return [line for line in log_lines(in_a_hurry) if line.get("event") == "thread_ended"]
+    def ended_threads() -> list:
+        return [line for line in log_lines(short_deadlines_service) if line.get("event") == "thread_ended"]
 
-    until(lambda: len(ended()) >= 2)  # each worker has one, and one may start later
-    assert {line["thread"] for line in ended()} == {hurried.THREAD}
-    assert {line["exception"][0]["type"] for line in ended()} == {"RuntimeError"}
-    assert "ends badly" not in in_a_hurry.log.read_text()
-    assert len(in_a_hurry.workers()) == 2
+    until(lambda: len(ended_threads()) >= 2)  # one in each worker
+    assert {line["thread"] for line in ended_threads()} == {short_deadlines.THREAD}
+    assert {line["exception"][0]["type"] for line in ended_threads()} == {"RuntimeError"}
+    assert "background thread of the tests" not in short_deadlines_service.log.read_text()
+    assert len(short_deadlines_service.workers()) == 2
 
 
 CANARY = "canary-77b1"
-LOG_SECONDS = 0.3  # until a line is written
+LOG_SECONDS = 0.3  # until lines are written
 
 
-def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Served) -> None:
+def test_H12_log_has_one_escaped_line_for_each_request_and_no_secret(service: Served) -> None:
     time.sleep(LOG_SECONDS)
     before = len(log_lines(service))
     forged = "%0d%0a%7b%22level%22:%22forged%22%7d%1b[31m%e2%80%ae%c2%85%7f"
-    spoken = {
+    headers = {
         "User_Agent": '\u202e{"level":"forged"}',
         "X_Request_Id": CANARY + forged,
         "Referer": CANARY,
@@ -68,7 +68,7 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
     }
     for path in (f"/a{forged}", "/buildings"):
         line = f"GET {path}?name=eq.{CANARY} HTTP/1.1\r\n".encode()
-        exchange(service.port, line + head_lines("root", **spoken) + b"\r\n")
+        exchange(service.port, line + head_lines("root", **headers) + b"\r\n")
     for email in (f"{CANARY}\r\n{{}}@a.example", f"\x1b[31m\u202e{CANARY}@a.example"):
         body = {"email": email, "password": f"{CANARY}-password"}
         ask(service, "root", "POST", "/auth/v1/token?grant_type=password", body)
@@ -79,7 +79,7 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
         exchange(service.port, f"{broken}\r\n\r\n".encode(), then_close=True)
 
     time.sleep(LOG_SECONDS)
-    text, lines = service.log.read_text(), log_lines(service)  # each of them parses
+    text, lines = service.log.read_text(), log_lines(service)  # parses each line
     assert len([line for line in lines[before:] if line.get("event") == "request"]) == 7
     assert all(character == "\n" or " " <= character <= "~" for character in text)
     assert {line["level"] for line in lines} <= {"info", "warning", "error"}
@@ -90,11 +90,11 @@ def test_H12_log_is_one_escaped_line_a_request_and_holds_no_secret(service: Serv
 
 # Memory: one arena for all threads
 
-ARENA_BYTES = 64 * MIB  # glibc reserves so much for each arena but the first, at a multiple of it
+ARENA_BYTES = 64 * MIB  # glibc reserves this size, and aligns to it, for each arena except the first
 
 
-def arenas_of_threads(pid: int) -> list[str]:
-    """The arenas of a process beside the one that all begin with, by what it has mapped."""
+def thread_arenas(pid: int) -> list[str]:
+    """Return the arenas of a process except the main one, by its memory mappings."""
     mapped = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
     found = []
     for (used, used_may, *_), (kept, kept_may, *_) in pairwise(mapped):
@@ -109,20 +109,20 @@ def arenas_of_threads(pid: int) -> list[str]:
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
 def test_workers_threads_allocate_from_one_arena(service: Served) -> None:
     with ThreadPoolExecutor(8) as askers:
-        pages = askers.map(lambda _: ask(service, "root", "GET", HONEST), range(16))
+        pages = askers.map(lambda _: ask(service, "root", "GET", CHEAP_READ), range(16))
     assert {page.status for page in pages} == {200}
 
-    assert [arenas_of_threads(pid) for pid in service.workers()] == [[], []]
+    assert [thread_arenas(pid) for pid in service.workers()] == [[], []]
 
 
-# H13: starts that are refused
+# H13: refused starts
 
 
-def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
-    """Start it as `bin/serve` does, where it is expected to refuse; what it says then."""
+def run_refused_start(*arguments: str, **environ: str) -> tuple[int, list[str]]:
+    """Run a start like `bin/serve`; return its exit status and output lines."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     done = subprocess.run(
-        [sys.executable, "-m", "serving", *words],
+        [sys.executable, "-m", "serving", *arguments],
         cwd=PROJECT, env={**kept, **environ}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("{")]
@@ -131,39 +131,37 @@ def refused(*words: str, **environ: str) -> tuple[int, list[str]]:
 KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}
 
 
-def over(url: str, **more: str) -> dict[str, str]:
-    """What is said to a service over a database, at a door of its own."""
+def environ_over(url: str, **more: str) -> dict[str, str]:
+    """Return the environment of a service over a database, with a free port."""
     return {"DATABASE_URL": url, "PORT": str(free_port()), **more}
 
 
 def require_refused(cases: dict[str, dict[str, str]]) -> None:
-    """Each of the starts is refused, in one line that holds these words."""
+    """Assert that each start is refused with one line that contains the message."""
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(cases, pool.map(lambda environ: refused(**environ), cases.values()), strict=True))
-    for words, (status, said) in found.items():
-        assert status != 0, words
-        assert len(said) == 1, (words, said)
-        assert words in said[0]
+        found = dict(zip(cases, pool.map(lambda environ: run_refused_start(**environ), cases.values()), strict=True))
+    for message, (status, output_lines) in found.items():
+        assert status != 0, message
+        assert len(output_lines) == 1, (message, output_lines)
+        assert message in output_lines[0]
 
 
-def test_H13_start_that_would_be_unsafe_is_refused_in_one_line(
-    service: Served, base_file: Path, tmp_path: Path
-) -> None:
+def test_H13_unsafe_start_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.db"
     databases.copy(base_file, own)
     url = databases.url(own)
 
     require_refused(
         {
-            "something already answers at": over(url, **KEYS) | {"PORT": str(service.port)},
-            "FLASK_DEBUG is set": over(url, FLASK_DEBUG="1", **KEYS),
+            "something already answers at": environ_over(url, **KEYS) | {"PORT": str(service.port)},
+            "FLASK_DEBUG is set": environ_over(url, FLASK_DEBUG="1", **KEYS),
         }
     )
 
-    assert ask(service, "ada", "GET", HONEST).status == 200
+    assert ask(service, "ada", "GET", CHEAP_READ).status == 200
 
 
-@pytest.mark.sqlite("of a file: one server a file, what kind of file, whose keys beside it")
+@pytest.mark.sqlite("checks of a file: one server, regular file, private keys")
 def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own, linked = tmp_path / "own.db", tmp_path / "linked.db"
     shutil.copy(base_file, own)
@@ -175,13 +173,13 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
 
     require_refused(
         {
-            "is being served by another process": over(databases.url(service.database), **KEYS),
-            "is not a regular file": over(databases.url(linked), **KEYS),
-            "can be read by others": over(databases.url(shared / DATABASE)),
+            "is being served by another process": environ_over(databases.url(service.database), **KEYS),
+            "is not a regular file": environ_over(databases.url(linked), **KEYS),
+            "can be read by others": environ_over(databases.url(shared / DATABASE)),
         }
     )
 
-    assert ask(service, "ada", "GET", HONEST).status == 200
+    assert ask(service, "ada", "GET", CHEAP_READ).status == 200
 
 
 # Clients and descriptors
@@ -190,33 +188,33 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
 @pytest.mark.parametrize(
     ("limit", "clients"), [("-n 64", 16), ("-n 300", 100), ("-n 1024", 824), ("-Sn 256", 4_000), ("-n 4096", 3_896)]
 )
-def test_clients_leave_a_worker_the_descriptors_that_it_needs(limit: str, clients: int) -> None:
-    """A limit that may be raised is no bound: that of a shell, or of a service's unit, is 1,024 where nobody says."""
-    question = "from serving.start.descriptors import clients_max; print(clients_max())"
-    told = subprocess.run(
-        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+def test_number_of_clients_depends_on_the_descriptor_limit(limit: str, clients: int) -> None:
+    """The hard limit counts. The usual soft limit of a shell or a systemd unit is 1,024."""
+    script = "from serving.start.descriptors import clients_max; print(clients_max())"
+    result = subprocess.run(
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    assert int(told.stdout) == clients
+    assert int(result.stdout) == clients
 
 
 @pytest.mark.parametrize(("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)])
-def test_too_few_descriptors_to_serve_with_are_told_at_the_start(limit: str, is_refused: bool) -> None:
-    """With half as many a worker says that it listens, ends at the first request, and is started again without end."""
-    question = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
-    told = subprocess.run(
-        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", question],
+def test_start_with_too_few_descriptors_is_refused(limit: str, is_refused: bool) -> None:
+    """With fewer descriptors, each worker would fail at its first request and be restarted forever."""
+    script = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
+    result = subprocess.run(
+        ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
-    words = "63 open files are too few: at least 64 (ulimit -n)"
-    assert told.stdout.strip() == (words if is_refused else "None")
+    message = "63 open files are too few: at least 64 (ulimit -n)"
+    assert result.stdout.strip() == (message if is_refused else "None")
 
 
-def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
+def test_more_connections_than_descriptors_end_no_worker(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
-    own.settings = "tests/http/few_descriptors.py"
+    own.settings = "tests/http/low_descriptor_limit.py"
     with serving(own):
         until(lambda: len(own.workers()) == 2)
         before = own.workers()
@@ -224,50 +222,50 @@ def test_more_clients_than_descriptors_end_no_worker(base_file: Path, tmp_path: 
             for _ in range(400):
                 crowd.enter_context(socket.create_connection(("127.0.0.1", own.port), 60))
 
-        answers = [ask(own, "ada", "GET", HONEST).status for _ in range(20)]
+        answers = [ask(own, "ada", "GET", CHEAP_READ).status for _ in range(20)]
 
         assert answers == [200] * 20
         assert own.workers() == before
 
 
-# H14: a stop
+# H14: stops
 
 
-def ended_by_themselves(service: Served) -> int:
-    """How many workers said that they end; one that was killed at the end of the graceful time does not."""
+def count_worker_exits(service: Served) -> int:
+    """Return how many workers exited by themselves. A killed worker logs no exit."""
     return sum(str(line.get("message")).startswith("Worker exiting") for line in log_lines(service))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
-def test_H14_write_that_was_accepted_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
+def test_H14_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
-        with databases.turn(own.database):
+        with databases.hold_writer_lock(own.database):
             waiting = pool.submit(ask, own, "ada", "POST", "/inspections", row)
-            until(lambda: databases.waiting(own.database) == 1)  # it has been accepted
+            until(lambda: databases.waiting_writers(own.database) == 1)  # the request is accepted
             own.signal(number)
             time.sleep(0.4)
         answer = waiting.result(20)
         if number == signal.SIGTERM:
             assert own.process.wait(20) == 0
-            assert ended_by_themselves(own) == 2
+            assert count_worker_exits(own) == 2
 
     assert answer.status == 201
-    question = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
-    assert databases.sql(own.database, question) == [(1,)]
+    script = "SELECT count(*) FROM inspections WHERE inspection_type = 'last'"
+    assert databases.sql(own.database, script) == [(1,)]
 
 
-def test_H14_worker_hears_of_a_stop_before_it_has_handlers(base_file: Path, tmp_path: Path) -> None:
+def test_H14_worker_without_signal_handlers_stops(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
-    own.settings = "tests/http/young_worker.py"
+    own.settings = "tests/http/late_signal_handlers.py"
     with serving(own):
         until(lambda: len(own.workers()) == 2)
         own.signal(signal.SIGTERM)
         assert own.process.wait(20) == 0
-    assert ended_by_themselves(own) == 2
+    assert count_worker_exits(own) == 2
 
 
-def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
+def test_H14_thread_that_outlives_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
     worker = BufferingWorker(1, os.getpid(), [], None, 30, Config(), None)
     worker.tmp.close()
     queue = worker.method_queue
@@ -283,29 +281,29 @@ def test_H14_thread_that_outlasts_its_worker_writes_to_no_other_file(tmp_path: P
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
 
 
-def test_H14_signal_to_end_at_once_waits_for_nothing_that_it_interrupts() -> None:
-    """Ctrl-C comes twice, from the terminal and from the arbiter: to whatever the first one does, too."""
+def test_H14_immediate_stop_does_not_wait_for_interrupted_code() -> None:
+    """A worker gets Ctrl-C twice, from the terminal and from the arbiter. The second interrupts the first handler."""
     worker = BufferingWorker(1, os.getppid(), [], None, 30, Config(), None)
     worker.tmp.close()
 
     class Pool:
-        """In the middle of taking a task on, or of its own end, it is locked."""
+        """A thread pool whose lock the interrupted code holds."""
 
         def shutdown(self, *, wait: bool) -> None:
-            raise AssertionError("it would wait for itself")
+            raise AssertionError("a deadlock with the interrupted code")
 
     worker.tpool = Pool()
 
     with pytest.raises(SystemExit) as end:
         worker.handle_quit(signal.SIGINT, None)
-    worker.handle_quit(signal.SIGQUIT, None)  # while it closes its database
+    worker.handle_quit(signal.SIGQUIT, None)  # while the first handler closes the database
 
     assert end.value.code == 0
     assert not worker.alive
 
 
-def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
-    """Or they would wait until all others are answered, and then be sent away."""
+def test_stopping_worker_accepts_pending_connections_and_closes_its_port() -> None:
+    """Otherwise accepted connections would wait for all other responses, and then be closed."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         log = logging.getLogger("walkthrough.tests")
         worker = BufferingWorker(1, os.getppid(), [listener], None, 30, Config(), log)
@@ -323,14 +321,14 @@ def test_worker_that_stops_takes_in_who_has_come_and_closes_its_door() -> None:
                 conn.sock.close()
 
 
-def test_worker_whose_server_was_killed_closes_its_door() -> None:
-    """When it notices, and not once the requests under way have ended: nobody else is left to close it."""
-    gone = os.getppid() + 1
+def test_worker_of_a_killed_arbiter_closes_its_port() -> None:
+    """The worker closes the port as soon as it notices, before its requests end."""
+    ended_pid = os.getppid() + 1
     log = logging.getLogger("walkthrough.tests")
     settings = Config()
-    listener = TCPSocket(("127.0.0.1", 0), settings, log)  # a door as gunicorn has it
-    door = listener.sock
-    worker = BufferingWorker(1, gone, [listener], None, 30, settings, log)
+    listener = TCPSocket(("127.0.0.1", 0), settings, log)  # as gunicorn creates it
+    sock = listener.sock
+    worker = BufferingWorker(1, ended_pid, [listener], None, 30, settings, log)
     worker.tmp.close()
     with selectors.DefaultSelector() as worker.poller:
         worker.set_accept_enabled(True)
@@ -338,6 +336,6 @@ def test_worker_whose_server_was_killed_closes_its_door() -> None:
         assert not worker.is_parent_alive()
 
         assert not worker.alive
-        assert door.fileno() == -1
+        assert sock.fileno() == -1
         assert not worker.poller.get_map()
-        worker.set_accept_enabled(False)  # as it goes on
+        worker.set_accept_enabled(False)  # as the main loop continues

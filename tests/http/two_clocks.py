@@ -1,4 +1,4 @@
-"""The service with workers of which one's system clock is half an hour ahead: `tests.http.two_clocks:make()`."""
+"""The service with one worker whose system clock is 30 minutes ahead: `tests.http.two_clocks:create()`."""
 
 import os
 import time
@@ -9,12 +9,12 @@ from flask import Flask
 from app import create_app
 
 AHEAD_SECONDS = 1_800
-MARK = "ONE_IS_AHEAD"  # a directory's name that the first worker takes
+MARKER_VARIABLE = "ONE_IS_AHEAD"  # the variable with a directory that the first worker creates
 
 
-def make() -> Flask:
+def create() -> Flask:
     try:
-        Path(os.environ[MARK]).mkdir()
+        Path(os.environ[MARKER_VARIABLE]).mkdir()
     except FileExistsError:
         return create_app()
     present = time.time

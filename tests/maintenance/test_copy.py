@@ -12,7 +12,7 @@ from engine.storage.sqlite import driver
 from tests.conftest import MOE
 from tests.support import databases
 from tests.support.applications import open_app
-from tests.support.signin import HERE, Service, open_service
+from tests.support.signin import ORIGIN, Service, open_service
 
 
 def invoke(app: object, *words: str) -> object:
@@ -64,7 +64,7 @@ def test_a_copy_keeps_sessions_passwords_and_sequences(service: Service, tmp_pat
 
     copied = Service(open_app(there), there)
     assert copied.refresh(session["refresh_token"]).status == 200
-    assert copied.sign_in("ada", HERE)["user"]["id"]
+    assert copied.sign_in("ada", ORIGIN)["user"]["id"]
     made = copied.api("root").post("/clients", {"name": "New"}, prefer="return=representation")
     assert made.json[0]["id"] == last + 1
     assert copied.sql("SELECT DISTINCT user_id FROM sessions WHERE user_id = ?", MOE) == [(MOE,)]

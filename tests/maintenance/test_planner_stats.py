@@ -14,7 +14,7 @@ from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.database import Database
 from tests.support.applications import import_rows, open_app
-from tests.support.costs import LISTS, WHO, portfolio
+from tests.support.costs import LISTS, TOKENS, portfolio
 from tests.support.tokens import ANON_KEY
 
 pytestmark = pytest.mark.sqlite("reads what SQLite keeps of its tables")
@@ -47,7 +47,7 @@ def kept(app: Flask) -> set[tuple]:
 
 
 def get(app: Flask, who: str, path: str) -> str:
-    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO[who]}"}
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS[who]}"}
     answer = app.test_client().get(path, headers=headers)
     assert answer.status_code == 200
     return answer.get_data(as_text=True)

@@ -23,7 +23,7 @@ CODE = """
     ORDER BY 1
 """
 DIFFERENT_OBJECTS = """
-    DROP FUNCTION user_moves CASCADE;
+    DROP FUNCTION delete_grants_of_user CASCADE;
     CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     DROP TRIGGER users_audit_update ON users;
 """
@@ -53,12 +53,12 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 
 def rows(service: Service, sql: str) -> list[Any]:
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         return connection.execute(sql).fetchall()
 
 
 def set_version(service: Service, version: int) -> None:
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         connection.execute("UPDATE facts SET value = %s WHERE name = 'release_schema'", (str(version),))
 
 
@@ -104,7 +104,7 @@ def test_a_migration_that_fails_changes_nothing(service: Service, register: Any)
 
 def test_an_upgrade_recreates_functions_and_triggers(service: Service, register: Any) -> None:
     made = rows(service, CODE)
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         connection.execute(DIFFERENT_OBJECTS)
     assert rows(service, CODE) != made
     register(Migration(NEXT, "changes no table"))
@@ -124,7 +124,7 @@ def test_a_database_of_a_later_version_is_refused_unchanged(service: Service) ->
 
 
 def test_a_database_of_a_development_version_is_refused_with_the_export_command(service: Service) -> None:
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         connection.execute("UPDATE facts SET name = 'schema_version', value = '12'")
 
     with pytest.raises(NotStarted, match="development version from before 0") as refusal:

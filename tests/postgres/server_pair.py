@@ -1,4 +1,4 @@
-"""A PostgreSQL primary and a streaming hot standby of it, in temporary directories, for the tests that need both."""
+"""A PostgreSQL primary and its streaming hot standby, in temporary directories."""
 
 import pathlib
 import shutil
@@ -11,8 +11,8 @@ from tests.support import private_server
 from tests.support.waiting import until
 
 
-class Pair:
-    """The two servers; the standby can be stopped, started, held back."""
+class ServerPair:
+    """A primary and a standby. The standby can be started, stopped, promoted and paused."""
 
     def __init__(self, programs: pathlib.Path, primary: pathlib.Path) -> None:
         self.programs = programs
@@ -26,7 +26,7 @@ class Pair:
         )  # fmt: skip
 
     def start(self) -> None:
-        self.running.enter_context(private_server.started(self.programs, self.standby))
+        self.running.enter_context(private_server.started_server(self.programs, self.standby))
 
     def stop(self) -> None:
         self.running.close()
@@ -38,19 +38,19 @@ class Pair:
         return f"postgresql+psycopg://walkthrough@/{name}?host={server}"
 
     def sql(self, server: pathlib.Path, name: str, statement: str) -> list[Any]:
-        """Ask or change something past the service."""
-        with connected(server, name) as connection:
+        """Run a statement on a server directly."""
+        with connect_to(server, name) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description is not None else []
 
     def catch_up(self) -> None:
-        """Wait until the standby shows all that the primary has committed."""
+        """Wait until the standby has replayed all commits of the primary."""
         ((position,),) = self.sql(self.primary, "postgres", "SELECT pg_current_wal_insert_lsn()")
         self.wait_for(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")
 
     @contextmanager
-    def held_back(self) -> Iterator[None]:
-        """The standby receives and does not replay."""
+    def replay_paused(self) -> Iterator[None]:
+        """Pause the replay on the standby."""
         self.catch_up()
         self.sql(self.standby, "postgres", "SELECT pg_wal_replay_pause()")
         self.wait_for("SELECT pg_get_wal_replay_pause_state() = 'paused'")
@@ -64,19 +64,19 @@ class Pair:
         until(lambda: self.sql(self.standby, "postgres", question) == [(True,)])
 
 
-def connected(server: pathlib.Path, name: str) -> Any:
+def connect_to(server: pathlib.Path, name: str) -> Any:
     import psycopg
 
     return psycopg.connect(host=str(server), user="walkthrough", dbname=name, autocommit=True)
 
 
 @contextmanager
-def running_pair() -> Iterator[Pair]:
-    """A primary and its standby."""
+def running_server_pair() -> Iterator[ServerPair]:
+    """Run a primary and its standby."""
     programs = private_server.find_programs()
-    assert programs is not None, "the tests' own server came from somewhere"
-    with private_server.running(programs) as primary:
-        pair = Pair(programs, primary)
+    assert programs is not None, "the tests run on a PostgreSQL server"
+    with private_server.running_server(programs) as primary:
+        pair = ServerPair(programs, primary)
         try:
             pair.start()
             yield pair

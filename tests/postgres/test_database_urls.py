@@ -1,4 +1,4 @@
-"""What a URL of a server may say, and what is told of one by which nobody gets in."""
+"""Database URLs of a server: supported forms, and errors of URLs that do not connect."""
 
 import pathlib
 from contextlib import closing
@@ -24,15 +24,15 @@ def service(tmp_path: pathlib.Path) -> Service:
     return open_service(tmp_path)
 
 
-def looked_into(url: str) -> str:
-    """Which database one gets to."""
+def database_name_at(url: str) -> str:
+    """Return the name of the database that a URL connects to."""
     with closing(attach_url(url)) as found, found.reading() as reading:
         name: str = reading.value("SELECT current_database()")
         return name
 
 
 @pytest.mark.parametrize(
-    "spelled",
+    "url_template",
     [
         "postgresql://walkthrough@/{name}?host=/nowhere:1&host={directory}:5432",
         "postgresql://walkthrough@/{name}?host=/nowhere,{directory}&port=1,5432",
@@ -42,22 +42,22 @@ def looked_into(url: str) -> str:
     ],
     ids=["several-hosts", "libpqs-list", "one-port", "service", "options-twice"],
 )
-def test_a_server_is_found_however_it_is_spelled(
-    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, spelled: str
+def test_url_forms_of_libpq_are_supported(
+    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, url_template: str
 ) -> None:
-    name, directory = databases.NAMES[service.file], databases.url(service.file).split("host=")[1]
+    name, directory = databases.DATABASE_NAMES[service.file], databases.url(service.file).split("host=")[1]
     services = tmp_path / "services"
     services.write_text(f"[mine]\nhost={directory}\ndbname={name}\nuser=walkthrough\n")
     monkeypatch.setenv("PGSERVICEFILE", str(services))
 
-    assert looked_into(spelled.format(name=name, directory=directory)) == name
+    assert database_name_at(url_template.format(name=name, directory=directory)) == name
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("parameters", "message"),
     [
         ("&foo=bar", "cannot be used: PostgreSQL has no setting 'foo' in a URL"),
-        # Words of the driver's own.
+        # parameters of the driver
         ("&autocommit=false", "cannot be used: PostgreSQL has no setting 'autocommit' in a URL"),
         ("&row_factory=dict_row", "cannot be used: PostgreSQL has no setting 'row_factory' in a URL"),
         ("&sslmode=require&sslmode=prefer", "cannot be used: its URL sets 'sslmode' twice"),
@@ -67,24 +67,24 @@ def test_a_server_is_found_however_it_is_spelled(
     ],
     ids=["unknown", "drivers", "drivers-too", "twice", "wrong", "no-service", "no-setting"],
 )  # fmt: skip
-def test_a_url_that_leads_nowhere_is_told_by_its_reason(
-    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, more: str, told: str
+def test_unusable_url_is_reported_with_its_reason(
+    service: Service, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, parameters: str, message: str
 ) -> None:
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
-    url = databases.url(service.file).replace("walkthrough@", "walkthrough:hush@") + more
+    url = databases.url(service.file).replace("walkthrough@", "walkthrough:hush@") + parameters
 
     with pytest.raises(NotStarted) as refused:
         open_app(tmp_path / "a.db", DATABASE_URL=url)
     copied = service.app.test_cli_runner().invoke(args=["copy", "--to", url])
 
-    assert told in refused.value.message
+    assert message in refused.value.message
     assert "\n" not in refused.value.message
     assert "hush" not in refused.value.message
     assert copied.output == f"walkthrough: {refused.value.message}\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("error", "message"),
     [
         ('FATAL:  database "none" does not exist', "the server knows no such database or user"),
         ('FATAL:  role "none" does not exist', "the server knows no such database or user"),
@@ -94,22 +94,22 @@ def test_a_url_that_leads_nowhere_is_told_by_its_reason(
         ),
     ],
 )
-def test_what_does_not_exist_is_not_always_a_database(said: str, told: str) -> None:
+def test_missing_file_is_not_reported_as_a_missing_database(error: str, message: str) -> None:
     fault = Unreachable("the database does not answer")
-    fault.__cause__ = psycopg.OperationalError(said)
+    fault.__cause__ = psycopg.OperationalError(error)
 
-    assert reason(fault) == told
+    assert reason(fault) == message
 
 
 @pytest.mark.parametrize("name", ["a%b", "[x]"])
-def test_no_setting_of_the_url_changes_what_is_answered(service: Service, tmp_path: pathlib.Path, name: str) -> None:
+def test_settings_of_the_url_do_not_change_responses(service: Service, tmp_path: pathlib.Path, name: str) -> None:
     odd = ("TimeZone=Asia/Kolkata", "DateStyle=SQL", "standard_conforming_strings=off")
     options = quote(" ".join(f"-c {setting}" for setting in odd))
     url = f"{databases.url(service.file)}&options={options}"
     app = open_app(tmp_path / "a.db", DATABASE_URL=url)
-    asked = f'/buildings?id=eq.1&select=created_at,"{quote(name)}":name'
+    path = f'/buildings?id=eq.1&select=created_at,"{quote(name)}":name'
 
-    answer = api_over(Database(lambda: app, None, app))("root").get(asked)
+    answer = api_over(Database(lambda: app, None, app))("root").get(path)
 
-    assert (answer.status, answer.json) == (200, service.api("root").get(asked).json)
+    assert (answer.status, answer.json) == (200, service.api("root").get(path).json)
     app.extensions["walkthrough"].close()

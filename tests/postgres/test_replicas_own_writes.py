@@ -1,54 +1,54 @@
-"""Who serves a read: a standby, but where the caller would miss what they wrote."""
+"""Routing of reads: to a standby, unless it lacks a write of the caller."""
 
 import pytest
 
 from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import Api
-from tests.postgres.world import World
+from tests.postgres.cluster import Cluster
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.server("a file has no standbys")
 
-PAIRS = 300
-PAIRS_LONG = 10_000
+WRITES = 300
+WRITES_LONG = 10_000
 
 
-# Who serves
+# Routing
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "mia", "service"])
-def test_reads_are_the_standbys(cluster: World, who: str) -> None:
+def test_reads_use_the_standby(cluster: Cluster, who: str) -> None:
     until(lambda: cluster.server_of(who) == "standby")
 
     for path in ("/inspections?select=id,buildings(name)", "/rpc/get_building_stats_chart_fast"):
         answers = (cluster.api(who).get(path), cluster.on_primary(who).get(path))
 
         assert answers[0].whole == answers[1].whole
-        assert cluster.served[-1] == "standby"
+        assert cluster.servers[-1] == "standby"
     assert cluster.api(who).head("/inspections", prefer="count=exact").status in (200, 206)
-    assert cluster.served[-1] == "standby"
+    assert cluster.servers[-1] == "standby"
 
 
-def test_writes_and_sign_in_never_ask_it(cluster: World) -> None:
-    cluster.served.clear()
+def test_writes_and_sign_in_use_the_primary(cluster: Cluster) -> None:
+    cluster.servers.clear()
 
     assert cluster.api("ada").patch("/buildings?id=eq.1", {"floors": 3}).status == 204
     assert cluster.api("ada").get("/auth/v1/user").status == 200
     assert cluster.api("service").get("/auth/v1/admin/users").status == 200
 
-    assert cluster.served == []
+    assert cluster.servers == []
 
 
-def test_ready_and_metrics_tell_which_server_is_used(cluster: World) -> None:
+def test_ready_reports_the_server_of_reads(cluster: Cluster) -> None:
     until(lambda: cluster.api("nobody").get("/ready").json == {"status": "ready", "reads": "standby"})
-    assert cluster.twin.test_client().get("/ready").json == {"status": "ready"}
+    assert cluster.primary_app.test_client().get("/ready").json == {"status": "ready"}
 
     cluster.app.extensions["walkthrough"].replicas.all[0].back_off()
 
     assert cluster.api("nobody").get("/ready").json == {"status": "ready", "reads": "primary"}
 
 
-def test_metrics_count_reads_by_server(cluster: World) -> None:
+def test_metrics_count_reads_by_server(cluster: Cluster) -> None:
     meters = cluster.app.extensions["walkthrough.meters"]
     cluster.app.extensions["walkthrough"].observe_reads(meters.count_read)
     assert cluster.api("mia").get("/buildings").status == 200
@@ -59,13 +59,13 @@ def test_metrics_count_reads_by_server(cluster: World) -> None:
     assert "host=" not in text
 
 
-# One's own writes
+# Own writes
 
 
-def missed(cluster: World, pairs: int) -> int:
-    """How many of so many writes their writer does not find right after."""
+def missed_reads(cluster: Cluster, writes: int) -> int:
+    """Return how many of a number of writes their writer does not read immediately afterwards."""
     ada, bob, misses = cluster.api("ada"), cluster.api("bob"), 0
-    for number in range(pairs):
+    for number in range(writes):
         assert ada.patch("/inspections?id=eq.2", {"notes": f"note {number}"}).status == 204
         found = ada.get("/inspections?id=eq.2&select=notes").json
         misses += found != [{"notes": f"note {number}"}]
@@ -73,23 +73,23 @@ def missed(cluster: World, pairs: int) -> int:
     return misses
 
 
-def test_who_wrote_finds_it(cluster: World) -> None:
-    cluster.served.clear()
+def test_writer_reads_own_writes(cluster: Cluster) -> None:
+    cluster.servers.clear()
 
-    assert missed(cluster, PAIRS) == 0
-    assert cluster.served.count("standby") > PAIRS // 2  # bob's, at the least, are hers no more
+    assert missed_reads(cluster, WRITES) == 0
+    assert cluster.servers.count("standby") > WRITES // 2  # at least the reads of bob
 
 
 @pytest.mark.long
-def test_who_wrote_finds_it_ten_thousand_times(cluster: World) -> None:
-    assert missed(cluster, PAIRS_LONG) == 0
-    assert "standby" in cluster.served
+def test_writer_reads_10_000_own_writes(cluster: Cluster) -> None:
+    assert missed_reads(cluster, WRITES_LONG) == 0
+    assert "standby" in cluster.servers
 
 
-def test_pairs_notice_a_check_that_is_not_made(cluster: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_position_check_is_detected(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, last, rights: True)
-    with cluster.held_back():
-        misses = missed(cluster, 20)
+    with cluster.replay_paused():
+        misses = missed_reads(cluster, 20)
 
     assert misses == 20
 
@@ -103,35 +103,33 @@ def test_pairs_notice_a_check_that_is_not_made(cluster: World, monkeypatch: pyte
         pytest.param("POST", "/reports_lead", {"inspection_id": 1, "gun_id": 7}, id="reading"),
     ],
 )  # fmt: skip
-def test_who_wrote_is_served_by_the_primary_and_nobody_else_is(
-    cluster: World, method: str, path: str, body: dict
-) -> None:
-    with cluster.held_back():
+def test_only_the_writer_reads_from_the_primary(cluster: Cluster, method: str, path: str, body: dict) -> None:
+    with cluster.replay_paused():
         assert cluster.api("ada").send(method, path, body).status in (201, 204)
 
         assert cluster.server_of("ada") == "primary"
-        assert cluster.reasons[-1] == "standby behind"
+        assert cluster.routing_reasons[-1] == "standby behind"
         for who in ("root", "bob", "moe", "mia"):
             assert cluster.server_of(who) == "standby"
-        shown = "/inspections?select=*,buildings(*),reports_lead(*)&order=id"
-        assert cluster.api("ada").get(shown).text == cluster.on_primary("ada").get(shown).text
+        path_with_embeds = "/inspections?select=*,buildings(*),reports_lead(*)&order=id"
+        assert cluster.api("ada").get(path_with_embeds).text == cluster.on_primary("ada").get(path_with_embeds).text
     until(lambda: cluster.server_of("ada") == "standby")
 
 
-def test_service_key_finds_what_it_wrote(cluster: World) -> None:
-    with cluster.held_back():
+def test_service_key_reads_its_own_writes(cluster: Cluster) -> None:
+    with cluster.replay_paused():
         assert cluster.api("service").patch("/buildings?id=eq.1", {"floors": 9}).status == 204
 
         assert cluster.api("service").get("/buildings?id=eq.1&select=floors").json == [{"floors": 9}]
         assert cluster.server_of("mia") == "standby"
 
 
-def test_what_is_remembered_is_of_the_snapshot_that_told_it(cluster: World) -> None:
+def test_cached_results_belong_to_one_snapshot(cluster: Cluster) -> None:
     def inspections(api: Api) -> int:
         return api.get("/rpc/get_inspections_dashboard_summary_fast").json["total_inspections"]
 
     before = inspections(cluster.api("root"))
-    with cluster.held_back():
+    with cluster.replay_paused():
         body = [{"building_id": 1, "inspection_type": "fire", "status": "completed"}] * 3
         assert cluster.api("ada").post("/inspections", body).status == 201
 
@@ -141,4 +139,4 @@ def test_what_is_remembered_is_of_the_snapshot_that_told_it(cluster: World) -> N
         assert inspections(cluster.api("root")) == before
         assert [inspections(cluster.api("ada")), inspections(cluster.api("root"))] == [own, before]
     until(lambda: inspections(cluster.api("root")) == before + 3)
-    assert cluster.served[-1] == "standby"
+    assert cluster.servers[-1] == "standby"

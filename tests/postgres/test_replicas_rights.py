@@ -1,4 +1,4 @@
-"""No right is late: replay is held back, so that what is late then is late for good."""
+"""Changes of access rights take effect at once. Replay is paused, so that a standby keeps the old rights."""
 
 import json
 import pathlib
@@ -10,8 +10,8 @@ import pytest
 
 from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import ADA, CAST, MAX, MIA, MOE, RESOURCES, Api, Bearer, ids
-from tests.postgres.server_pair import Pair, connected
-from tests.postgres.world import BASE, World
+from tests.postgres.cluster import BASE, Cluster
+from tests.postgres.server_pair import ServerPair, connect_to
 from tests.support.applications import import_rows
 from tests.support.waiting import until
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.server("a file has no standbys")
 
 # Rights
 
-QUESTIONS = (
+READ_PATHS = (
     "/inspections?select=id,buildings(id,name),inspectors(name),reports_lead(id)&order=id",
     "/inspections?id=eq.3",
     "/inspections?id=eq.1",
@@ -37,26 +37,26 @@ QUESTIONS = (
     f"/rpc/check_building_access_v2?user_id={MOE}&building_id=1",
 )
 GENERATED_AT = re.compile(r'"generated_at":"[^"]*"')
-COUNTED = ("/inspections", "/buildings", "/reports_lead", "/inspectors")
+COUNTED_PATHS = ("/inspections", "/buildings", "/reports_lead", "/inspectors")
 
 
-def answers_of(ask: Callable[[str], Api]) -> dict[tuple, tuple]:
+def responses_to_all(api_of: Callable[[str], Api]) -> dict[tuple, tuple]:
     found = {}
     for who in ("root", "ada", "bob", "moe", "mia", "max"):
-        for path in QUESTIONS:
-            answer = ask(who).get(path)
+        for path in READ_PATHS:
+            answer = api_of(who).get(path)
             found[who, path] = (answer.status, GENERATED_AT.sub("", answer.text))
-        for path in COUNTED:
-            answer = ask(who).head(path, prefer="count=exact")
+        for path in COUNTED_PATHS:
+            answer = api_of(who).head(path, prefer="count=exact")
             found[who, "HEAD", path] = (answer.status, answer.headers.get("Content-Range"))
     return found
 
 
 @pytest.fixture(scope="module")
-def before(pair: Pair) -> dict[tuple, tuple]:
-    """What everybody is answered in a cluster to which nothing has happened."""
-    cluster = World(pair, BASE)
-    found = answers_of(cluster.on_primary)
+def before(pair: ServerPair) -> dict[tuple, tuple]:
+    """The responses to all users before any change."""
+    cluster = Cluster(pair, BASE)
+    found = responses_to_all(cluster.on_primary)
     cluster.close()
     return found
 
@@ -86,24 +86,26 @@ def before(pair: Pair) -> dict[tuple, tuple]:
         ("root", "DELETE", "/buildings?id=eq.6", None),
     ],
 )  # fmt: skip
-def test_no_right_is_late(cluster: World, before: dict, who: str, method: str, path: str, body: object) -> None:
-    with cluster.held_back():
+def test_change_of_rights_takes_effect_at_once(
+    cluster: Cluster, before: dict, who: str, method: str, path: str, body: object
+) -> None:
+    with cluster.replay_paused():
         answer = cluster.on_primary(who).send(method, path, body)
         assert answer.status in (200, 201, 204), answer.text
-        cluster.served.clear()
+        cluster.servers.clear()
 
-        after = answers_of(cluster.api)
+        after = responses_to_all(cluster.api)
 
-        assert after == answers_of(cluster.on_primary)
+        assert after == responses_to_all(cluster.on_primary)
         assert after != before
-        assert set(cluster.served) == {"primary"}
+        assert set(cluster.servers) == {"primary"}
     until(lambda: cluster.server_of("root") == "standby")
 
 
-def test_revoked_grant_opens_nothing_on_any_way(cluster: World) -> None:
+def test_revoked_grant_hides_rows_on_every_path(cluster: Cluster) -> None:
     moe = cluster.api("moe")
     assert 1 in ids(moe.get("/buildings"))
-    with cluster.held_back():
+    with cluster.replay_paused():
         revoked = cluster.on_primary("ada").delete(
             f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
         )
@@ -115,9 +117,9 @@ def test_revoked_grant_opens_nothing_on_any_way(cluster: World) -> None:
         assert moe.head("/inspections", prefer="count=exact").total == "1"
 
 
-def test_rights_notice_a_check_that_is_not_made(cluster: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rights_check_is_detected(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplicationPositions, "are_within", lambda self, last, rights: last >= (self.own or 0))
-    with cluster.held_back():
+    with cluster.replay_paused():
         moved = cluster.on_primary("ada").patch("/inspections?id=eq.1", {"building_id": 2})
 
         assert moved.status == 204
@@ -137,16 +139,14 @@ def test_rights_notice_a_check_that_is_not_made(cluster: World, monkeypatch: pyt
         pytest.param(None, None, False, id="empty"),
     ],
 )
-def test_snapshot_is_enough_if_rights_are_the_same_and_own_writes_there(
-    last: int | None, rights: str | None, is_enough: bool
-) -> None:
+def test_snapshot_needs_equal_rights_and_own_writes(last: int | None, rights: str | None, is_enough: bool) -> None:
     assert ReplicationPositions(9, "4@1.5").are_within(last, rights) is is_enough
 
 
-def test_signed_out_and_banned_are_refused_at_once(cluster: World) -> None:
-    # Signed beforehand: a token of two seconds later would be one that the sign-out lets live.
+def test_signed_out_and_banned_are_refused_at_once(cluster: Cluster) -> None:
+    # Tokens from before the sign-out: it does not end tokens that are signed 2 s later.
     moe, mia = (Bearer(CAST[name].authorization()) for name in ("moe", "mia"))
-    with cluster.held_back():
+    with cluster.replay_paused():
         assert cluster.on_primary("moe").post("/auth/v1/logout?scope=global").status == 204
         banned = cluster.on_primary("service").send("PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "1h"})
         assert banned.status == 200
@@ -155,45 +155,45 @@ def test_signed_out_and_banned_are_refused_at_once(cluster: World) -> None:
         assert cluster.api(mia).get("/buildings").status == 401
 
 
-def test_right_that_a_hand_takes_counts_too(cluster: World) -> None:
-    with cluster.held_back():
+def test_rights_changed_by_direct_sql_take_effect_at_once(cluster: Cluster) -> None:
+    with cluster.replay_paused():
         cluster.pair.sql(cluster.pair.primary, cluster.name, "DELETE FROM client_manager_building_access")
 
         assert cluster.api("moe").get("/buildings").json == []
 
 
-def test_line_of_a_hand_waits_for_the_turn_before_it_has_a_number(cluster: World) -> None:
+def test_audit_line_of_direct_sql_is_numbered_after_the_lock(cluster: Cluster) -> None:
     done = threading.Event()
 
     def rename() -> None:
         cluster.pair.sql(cluster.pair.primary, cluster.name, "UPDATE buildings SET name = 'B' WHERE id = 2")
         done.set()
 
-    with connected(cluster.pair.primary, cluster.name) as other, other.transaction():
+    with connect_to(cluster.pair.primary, cluster.name) as other, other.transaction():
         other.execute("UPDATE buildings SET name = 'A' WHERE id = 1")
-        by_hand = threading.Thread(target=rename)
-        by_hand.start()
+        direct_writer = threading.Thread(target=rename)
+        direct_writer.start()
 
         assert not done.wait(0.3)
-    by_hand.join()
+    direct_writer.join()
 
     lines = "SELECT row_key FROM audit_log ORDER BY id DESC LIMIT 2"
     assert cluster.pair.sql(cluster.pair.primary, cluster.name, lines) == [("2",), ("1",)]
 
 
-def test_import_counts_as_a_change_of_rights(cluster: World, tmp_path: pathlib.Path) -> None:
+def test_import_changes_rights(cluster: Cluster, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "grant.json"
     at = "2025-01-01T00:00:00+00:00"
     grant = {"manager_id": MIA, "building_id": 1, "assigned_by": None, "assigned_at": at}
     source.write_text(json.dumps({"client_manager_building_access": [grant]}))
-    with cluster.held_back():
-        import_rows(cluster.twin, source)
+    with cluster.replay_paused():
+        import_rows(cluster.primary_app, source)
 
         assert ids(cluster.api("mia").get("/buildings")) == {1}
 
 
-def test_every_column_that_the_rule_reads_is_weighed(cluster: World) -> None:
-    """A column more in a predicate has to be thought of in `decides_rights`, then here."""
+def test_all_columns_of_predicates_decide_rights(cluster: Cluster) -> None:
+    """A new column of a predicate belongs into `decides_rights`, and then here."""
     import sqlalchemy as sa
 
     from access.caller import GRANT_PROFILES
@@ -212,5 +212,5 @@ def test_every_column_that_the_rule_reads_is_weighed(cluster: World) -> None:
     }  # fmt: skip
 
 
-def test_every_table_is_asked_about() -> None:
-    assert all(any(name in path for path in QUESTIONS) for name in RESOURCES)
+def test_read_paths_cover_all_resources() -> None:
+    assert all(any(name in path for path in READ_PATHS) for name in RESOURCES)

@@ -1,4 +1,4 @@
-"""What only a server can do to us: end our sessions, hold its locks, stop our statements, be somebody else's."""
+"""Behaviour specific to a server: ended sessions, held locks, cancelled statements, foreign databases."""
 
 import pathlib
 import re
@@ -33,15 +33,15 @@ def service(tmp_path: pathlib.Path) -> Service:
 
 
 def end_sessions(service: Service) -> None:
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
-            (databases.NAMES[service.file],),
+            (databases.DATABASE_NAMES[service.file],),
         )
 
 
-@pytest.mark.parametrize("round_", range(3))
-def test_session_that_the_server_ended_is_nobodys_trouble(service: Service, round_: int) -> None:
+@pytest.mark.parametrize("repetition", range(3))
+def test_ended_session_fails_no_request(service: Service, repetition: int) -> None:
     root = service.api("root")
     assert root.get("/buildings").status == 200
 
@@ -52,33 +52,33 @@ def test_session_that_the_server_ended_is_nobodys_trouble(service: Service, roun
     assert root.patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
-def test_no_statement_is_compiled_past_its_time_limit(service: Service) -> None:
-    """A compilation looks at no limit, and takes seconds for a statement of many embeds."""
+def test_jit_compilation_is_off(service: Service) -> None:
+    """A JIT compilation ignores the time limit and takes seconds for a statement with many embeds."""
     with service.app.app_context(), database().reading() as reading:
         assert reading.value("SHOW jit") == "off"
     with service.app.app_context(), database().writing() as writing:
         assert writing.value("SHOW jit") == "off"
 
 
-def test_write_that_gets_no_turn_is_told_so_in_time(service: Service) -> None:
-    with service.app.app_context(), databases.turn(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
+def test_write_without_the_lock_times_out(service: Service) -> None:
+    with service.app.app_context(), databases.hold_writer_lock(service.file), pytest.raises(LockTimeout):  # noqa: SIM117
         with database().writing(wait_seconds_max=0.2):
-            raise AssertionError("a turn that another holds")
+            raise AssertionError("a lock that another session holds")
 
     assert service.api("root").patch("/buildings?id=eq.1", {"name": "A"}).status == 204
 
 
-def test_start_does_not_wait_while_another_has_the_turn(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An import, or a copy, has it for an hour, in which workers are started anew."""
+def test_start_does_not_wait_for_the_writer_lock(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import or a copy can hold the lock for an hour, and workers may restart in this time."""
     monkeypatch.setattr(check, "START_SECONDS_MAX", 0.5)
 
-    with databases.turn(service.file):
+    with databases.hold_writer_lock(service.file):
         app = open_app(service.file)
 
     assert Service(app, service.file).api("root").get("/buildings?id=eq.1").status == 200
 
 
-def test_several_starts_make_the_tables_once() -> None:
+def test_concurrent_starts_create_the_tables_once() -> None:
     name = "started_at_once"
     url = databases.SERVER.format(database=name)
     databases.create(name, "template0")
@@ -97,16 +97,16 @@ def test_several_starts_make_the_tables_once() -> None:
             each.start()
         for each in starts:
             each.join()
-        with databases.connected(name) as connection:
+        with databases.connect_to(name) as connection:
             facts = connection.execute("SELECT name FROM facts").fetchall()
     finally:
-        with databases.connected("postgres") as connection:
+        with databases.connect_to("postgres") as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert failures == []
     assert facts == [("release_schema",)]
 
 
-def test_statement_that_runs_too_long_is_stopped(service: Service) -> None:
+def test_statement_beyond_its_time_limit_is_cancelled(service: Service) -> None:
     with service.app.app_context(), pytest.raises(sqlite.TimedOut):  # noqa: SIM117
         with database().reading(seconds_max=0.2) as transaction:
             transaction.run("SELECT pg_sleep(5)")
@@ -120,14 +120,14 @@ def test_reader_cannot_write(service: Service) -> None:
             transaction.run("DELETE FROM inspections")
 
 
-def test_sessions_that_only_read_are_left_once_others_may_write(service: Service) -> None:
-    """A database that is told so, as some hosts do where a disk is almost full, tells each session as it begins."""
-    name, root = databases.NAMES[service.file], service.api("root")
-    with databases.connected("postgres") as connection:
+def test_read_only_sessions_are_replaced(service: Service) -> None:
+    """Some providers set this default on a database whose disk is almost full. It applies to new sessions."""
+    name, root = databases.DATABASE_NAMES[service.file], service.api("root")
+    with databases.connect_to("postgres") as connection:
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         end_sessions(service)
-        told = root.patch("/buildings?id=eq.1", {"name": "A"})
-        assert (told.status, told.code, told.headers["Retry-After"]) == (503, "08006", "1")
+        refusal = root.patch("/buildings?id=eq.1", {"name": "A"})
+        assert (refusal.status, refusal.code, refusal.headers["Retry-After"]) == (503, "08006", "1")
         assert root.get("/buildings?id=eq.1").status == 200
 
         connection.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
@@ -136,10 +136,10 @@ def test_sessions_that_only_read_are_left_once_others_may_write(service: Service
     assert answers[-1] == 204
 
 
-def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
+def test_pooler_without_session_settings_is_refused_in_one_line(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PgBouncer takes what a session is told as it begins for an error, or is told to ignore it."""
+    """PgBouncer refuses the startup parameters of a session, or is configured to ignore them."""
     monkeypatch.setattr(session, "SETTINGS", {})
 
     with pytest.raises(NotStarted, match=r"cannot be used: a pooler .* withholds session settings") as refused:
@@ -149,7 +149,7 @@ def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(
-    ("detail", "told"),
+    ("detail", "message"),
     [
         (
             "Schlüssel (building_id, client_id)=(999, 0) ist nicht in Tabelle »buildings« vorhanden.",
@@ -162,24 +162,24 @@ def test_a_pooler_that_keeps_settings_back_is_refused_in_one_line(
     ],
     ids=["missing", "referenced"],
 )
-def test_a_key_is_told_whatever_language_the_server_speaks(detail: str, told: str) -> None:
+def test_key_violation_is_reported_in_any_language(detail: str, message: str) -> None:
     diagnosis = SimpleNamespace(
         table_name="inspections", constraint_name="inspections_building_id_fkey",
         message_primary="…", message_detail=detail,
     )  # fmt: skip
 
-    fact = foreign_key_violation(SimpleNamespace(diag=diagnosis))
+    error = foreign_key_violation(SimpleNamespace(diag=diagnosis))
 
-    assert fact.details == told
+    assert error.details == message
 
 
-def test_a_server_that_lets_its_language_be_chosen_speaks_english(service: Service) -> None:
+def test_messages_are_english_if_the_server_permits(service: Service) -> None:
     with service.app.app_context(), database().reading() as reading:
         assert reading.value("SHOW lc_messages") == "C"
 
 
 @pytest.mark.parametrize(
-    ("statement", "fact"),
+    ("statement", "error"),
     [
         (f"UPDATE buildings SET floors = {2**31} WHERE id = 1", OutOfRange),
         ("UPDATE inspections SET building_id = 999 WHERE id = 1", ForeignKeyViolation),
@@ -188,13 +188,13 @@ def test_a_server_that_lets_its_language_be_chosen_speaks_english(service: Servi
     ],
     ids=["range", "key", "role", "last"],
 )
-def test_refusal_is_the_same_fact_as_on_a_file(service: Service, statement: str, fact: type) -> None:
-    with service.app.app_context(), pytest.raises(fact):  # noqa: SIM117
+def test_violations_raise_the_same_errors_as_sqlite(service: Service, statement: str, error: type) -> None:
+    with service.app.app_context(), pytest.raises(error):  # noqa: SIM117
         with database().writing() as transaction:
             transaction.run(statement)
 
 
-AS_POSTGRESQL_18_SAYS_IT = """
+RESTRICT_VIOLATION_OF_POSTGRESQL_18 = """
 DO $$ BEGIN
     RAISE EXCEPTION 'update or delete on table "buildings" violates RESTRICT setting of foreign key constraint
         "inspections_building_id_fkey" on table "inspections"'
@@ -204,27 +204,27 @@ END $$
 """
 
 
-def test_what_others_need_is_told_alike_by_every_version(service: Service) -> None:
-    """PostgreSQL 18 has a state of its own (23001) for what ON DELETE RESTRICT keeps; all before it say 23503."""
-    said = []
-    for statement in (AS_POSTGRESQL_18_SAYS_IT, "DELETE FROM buildings WHERE id = 1"):
+def test_referenced_row_error_is_the_same_in_every_version(service: Service) -> None:
+    """PostgreSQL 18 reports 23001 for ON DELETE RESTRICT, earlier versions 23503."""
+    errors = []
+    for statement in (RESTRICT_VIOLATION_OF_POSTGRESQL_18, "DELETE FROM buildings WHERE id = 1"):
         with service.app.app_context(), pytest.raises(ForeignKeyViolation) as refused:  # noqa: SIM117
             with database().writing() as transaction:
                 transaction.run(statement)
-        said.append((refused.value.message, refused.value.details, refused.value.hint))
+        errors.append((refused.value.message, refused.value.details, refused.value.hint))
 
-    assert said[0] == said[1]
-    assert said[0][1] == 'Key (id)=(1) is still referenced from table "inspections".'
+    assert errors[0] == errors[1]
+    assert errors[0][1] == 'Key (id)=(1) is still referenced from table "inspections".'
 
 
-def test_hidden_half_of_a_key_is_not_told(service: Service) -> None:
+def test_hidden_column_of_a_key_is_not_reported(service: Service) -> None:
     answer = service.api("root").post("/inspections", {"building_id": 999, "inspection_type": "fire"})
 
     assert (answer.status, answer.code) == (409, "23503")
     assert answer.json["details"] == 'Key (building_id)=(999) is not present in table "buildings".'
 
 
-def test_writers_at_once_all_get_their_turn(service: Service) -> None:
+def test_concurrent_writers_all_succeed(service: Service) -> None:
     root = service.api("root")
     answers: list[int] = []
 
@@ -240,7 +240,7 @@ def test_writers_at_once_all_get_their_turn(service: Service) -> None:
     assert answers == [201] * 80
 
 
-def test_another_programs_database_is_refused_in_one_line(tmp_path: pathlib.Path) -> None:
+def test_database_of_another_program_is_refused(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "foreign.db"
     databases.url(file)
     databases.sql(file, "ALTER TABLE facts RENAME TO others")
@@ -251,34 +251,34 @@ def test_another_programs_database_is_refused_in_one_line(tmp_path: pathlib.Path
     databases.sql(file, "ALTER TABLE others RENAME TO facts")
 
 
-def test_server_that_is_not_there_is_told_in_one_line(tmp_path: pathlib.Path) -> None:
+def test_missing_server_is_reported(tmp_path: pathlib.Path) -> None:
     with pytest.raises(Exception, match="does not answer"):
         open_app(tmp_path / "a.db", DATABASE_URL=f"postgresql+psycopg://nobody@/none?host={tmp_path}")
 
 
 @pytest.fixture
-def empty() -> Iterator[Callable]:
-    """Makes databases like `CREATE DATABASE … {how}`, and a user who owns nothing; returns its URL for that user."""
+def empty_database() -> Iterator[Callable]:
+    """`empty_database(options)` creates a database and returns its URL for a user who owns nothing."""
     made = []
 
-    def make(how: str, *statements: str) -> str:
+    def make(options: str, *statements: str) -> str:
         made.append(f"empty_{len(made)}")
-        with databases.connected("postgres") as connection:
-            connection.execute(f"CREATE DATABASE {made[-1]} TEMPLATE template0 {how}")
-        with databases.connected(made[-1]) as connection:
+        with databases.connect_to("postgres") as connection:
+            connection.execute(f"CREATE DATABASE {made[-1]} TEMPLATE template0 {options}")
+        with databases.connect_to(made[-1]) as connection:
             for statement in ("CREATE ROLE visitor LOGIN", *statements):
                 connection.execute(statement)
         return databases.SERVER.format(database=made[-1]).replace("walkthrough@", "visitor@")
 
     yield make
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         for name in made:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
         connection.execute("DROP ROLE visitor")
 
 
 @pytest.mark.parametrize(
-    ("how", "statements", "told"),
+    ("options", "statements", "message"),
     [
         pytest.param(
             "ENCODING 'LATIN1' LOCALE 'C'", (), "has the encoding LATIN1, and UTF8 is needed:", id="latin1"
@@ -308,12 +308,12 @@ def empty() -> Iterator[Callable]:
         ),
     ],
 )  # fmt: skip
-def test_a_database_that_cannot_be_served_is_told_in_one_line(
-    empty: Callable, tmp_path: pathlib.Path, how: str, statements: tuple, told: str
+def test_unusable_database_is_reported_in_one_line(
+    empty_database: Callable, tmp_path: pathlib.Path, options: str, statements: tuple, message: str
 ) -> None:
-    url = empty(how, *statements)
+    url = empty_database(options, *statements)
 
-    with pytest.raises(NotStarted, match=re.escape(told)) as refused:
+    with pytest.raises(NotStarted, match=re.escape(message)) as refused:
         open_app(tmp_path / "a.db", DATABASE_URL=url)
     copied = open_app(tmp_path / "b.db").test_cli_runner().invoke(args=["copy", "--to", url])
 
@@ -321,11 +321,11 @@ def test_a_database_that_cannot_be_served_is_told_in_one_line(
     assert copied.output == f"walkthrough: {refused.value.message}\n"
 
 
-def test_a_schema_of_its_users_own_does_not_hide_the_tables(empty: Callable, tmp_path: pathlib.Path) -> None:
-    """search_path is "$user", public unless told otherwise: a schema by the user's name comes to stand before it."""
-    url = empty("", "GRANT ALL ON SCHEMA public TO visitor")
+def test_schema_of_the_user_does_not_hide_the_tables(empty_database: Callable, tmp_path: pathlib.Path) -> None:
+    """The default search_path has the schema with the user's name before `public`."""
+    url = empty_database("", "GRANT ALL ON SCHEMA public TO visitor")
     open_app(tmp_path / "a.db", DATABASE_URL=url).extensions["walkthrough"].close()
-    with databases.connected("empty_0") as connection:
+    with databases.connect_to("empty_0") as connection:
         connection.execute("CREATE SCHEMA AUTHORIZATION visitor")
 
     with pytest.raises(NotStarted) as refused:
@@ -335,17 +335,17 @@ def test_a_schema_of_its_users_own_does_not_hide_the_tables(empty: Callable, tmp
         "has its tables in the schema public, and search_path begins with visitor:"
         " ALTER ROLE … SET search_path = public"
     )
-    with databases.connected("empty_0") as connection:
+    with databases.connect_to("empty_0") as connection:
         made = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'visitor'")
         assert made.fetchone() == (0,)
         connection.execute("ALTER ROLE visitor SET search_path = public")
     open_app(tmp_path / "c.db", DATABASE_URL=url).extensions["walkthrough"].close()
 
 
-def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
-    """By whoever looks after the server: a request is no reason for it."""
-    name = databases.NAMES[service.file]
-    with databases.connected(name) as connection:
+def test_revoked_privilege_is_reported(service: Service) -> None:
+    """An administrator of the server revoked the privilege."""
+    name = databases.DATABASE_NAMES[service.file]
+    with databases.connect_to(name) as connection:
         connection.execute("CREATE ROLE visitor LOGIN")
         connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO visitor")
     try:
@@ -357,7 +357,7 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
         answer = api_over(Database(lambda: app, None, app))("root").post("/clients", {"name": "X"})
         app.extensions["walkthrough"].close()
     finally:
-        with databases.connected(name) as connection:
+        with databases.connect_to(name) as connection:
             connection.execute("DROP OWNED BY visitor")
             connection.execute("DROP ROLE visitor")
 
@@ -370,7 +370,7 @@ def test_a_right_that_was_taken_is_told_as_one(service: Service) -> None:
     assert "permission denied" not in answer.text
 
 
-def test_pattern_folds_case_as_unicode_does(world: Callable) -> None:
+def test_pattern_folds_case_by_unicode_rules(world: Callable) -> None:
     at = "2025-01-01T00:00:00+00:00"
     api = world({"clients": [{"id": 1, "name": "GRÖSSE", "created_at": at, "updated_at": at}]})
 

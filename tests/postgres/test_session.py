@@ -1,4 +1,4 @@
-"""How a session runs a statement: prepared once, under a name of its own, its values as text, its rows one by one."""
+"""Statements of a session: prepared once under a unique name, text parameters, and rows one by one."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ def prepared(transaction: ServerTransaction) -> list[str]:
     return [row[0] for row in transaction.all(words)]
 
 
-def test_a_statement_is_prepared_once(transaction: ServerTransaction) -> None:
+def test_statement_is_prepared_once(transaction: ServerTransaction) -> None:
     for number in range(3):
         assert transaction.value("SELECT $1::bigint + 1", (number,)) == number + 1
 
     assert prepared(transaction).count("SELECT $1::bigint + 1") == 1
 
 
-def test_statements_used_longest_ago_are_deallocated(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_used_statements_are_deallocated(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session, "STATEMENTS_MAX", 4)
     service = open_service(tmp_path)
     with service.app.app_context(), database().reading() as opened:
@@ -66,17 +68,17 @@ def test_large_statement_is_not_prepared(transaction: ServerTransaction) -> None
     assert prepared(transaction).count(large) == 0
 
 
-def test_session_whose_statements_failed_often_is_replaced(tmp_path: pathlib.Path) -> None:
-    """The server keeps each statement that was prepared and failed at its first execution."""
+def test_session_with_many_failed_statements_is_replaced(tmp_path: pathlib.Path) -> None:
+    """The server keeps statements that were prepared and then failed."""
     service = open_service(tmp_path)
     with service.app.app_context():
-        sessions = [failing(number) for number in range(FAILURES_MAX + 2)]
+        sessions = [fail_statement(number) for number in range(FAILURES_MAX + 2)]
 
     assert len(set(sessions[:FAILURES_MAX])) == 1
     assert len(set(sessions)) == 2
 
 
-def failing(number: int) -> object:
+def fail_statement(number: int) -> object:
     with pytest.raises(psycopg.errors.DivisionByZero), database().reading() as opened:
         opened.value(f"SELECT {number} / $1::int", (0,))
     return opened.session
@@ -99,20 +101,20 @@ def failing(number: int) -> object:
         ("SELECT $1::json", '{"a": [1]}', '{"a": [1]}'),
     ],
 )
-def test_values_go_in_as_text_and_come_out_as_they_are_printed(
+def test_parameters_and_results_are_text(
     transaction: ServerTransaction, sql: str, value: object, found: object
 ) -> None:
     assert transaction.value(sql, (value,)) == found
 
 
-def test_text_that_would_end_early_is_refused(tmp_path: pathlib.Path) -> None:
+def test_text_with_nul_is_refused(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
 
     with service.app.app_context(), pytest.raises(NulInText), database().reading() as opened:
         opened.value("SELECT $1::text", ("a\0b",))
 
 
-def test_rows_come_one_by_one_and_all_at_once(transaction: ServerTransaction) -> None:
+def test_rows_are_fetched_singly_or_together(transaction: ServerTransaction) -> None:
     words = "SELECT each, each * 2 FROM generate_series(1, 3) AS each"
 
     assert list(transaction.each(words)) == [(1, 2), (2, 4), (3, 6)]
@@ -124,7 +126,7 @@ def test_rows_come_one_by_one_and_all_at_once(transaction: ServerTransaction) ->
     assert transaction.run("SELECT 1 FROM generate_series(1, 7)").rowcount == 7
 
 
-def test_a_statement_that_fails_says_how(tmp_path: pathlib.Path) -> None:
+def test_failed_statement_raises_the_servers_error(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
 
     with (
@@ -138,7 +140,7 @@ def test_a_statement_that_fails_says_how(tmp_path: pathlib.Path) -> None:
     assert raised.value.diag.message_primary == "division by zero"
 
 
-def test_a_session_goes_from_one_to_the_next(tmp_path: pathlib.Path) -> None:
+def test_session_is_reused(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
     pids = set()
     with service.app.app_context():
@@ -149,7 +151,7 @@ def test_a_session_goes_from_one_to_the_next(tmp_path: pathlib.Path) -> None:
     assert len(pids) == 1
 
 
-def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -> None:
+def test_read_transaction_ends_without_waiting(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
     with service.app.app_context():
         with database().reading() as opened:
@@ -162,7 +164,7 @@ def test_a_read_ends_although_nobody_waits_for_its_end(tmp_path: pathlib.Path) -
             assert opened.value("SELECT pg_backend_pid()") == pid
 
 
-def test_what_is_queued_goes_first_and_together(transaction: ServerTransaction) -> None:
+def test_queued_statements_run_first(transaction: ServerTransaction) -> None:
     session = transaction.session
     session.send("SELECT set_config('walk.a', $1, true)", ("1",))
     session.send("SELECT set_config('walk.a', current_setting('walk.a') || $1, true)", ("2",))
@@ -174,13 +176,13 @@ def test_what_is_queued_goes_first_and_together(transaction: ServerTransaction) 
     assert transaction.is_open
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_what_follows_a_failure_is_not_run(tmp_path: pathlib.Path, place: int) -> None:
-    """The failure is that of the first that failed, and the session is as good as before."""
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_statements_after_a_failure_are_skipped(tmp_path: pathlib.Path, position: int) -> None:
+    """The first error is raised, and the session stays usable."""
     service = open_service(tmp_path)
-    counted = "SELECT pg_sequence_last_value('clients_id_seq')"  # which no rollback takes back
+    counted = "SELECT pg_sequence_last_value('clients_id_seq')"  # a rollback does not undo this
     steps = ["SELECT nextval('clients_id_seq')"] * 3
-    steps[place] = "SELECT 1 / 0"
+    steps[position] = "SELECT 1 / 0"
 
     def run(transaction: ServerTransaction) -> None:
         for each in steps[:2]:
@@ -194,11 +196,11 @@ def test_what_follows_a_failure_is_not_run(tmp_path: pathlib.Path, place: int) -
             run(opened)
         with database().writing() as opened:
             assert opened.session is session
-            assert opened.value(counted) == before + place
+            assert opened.value(counted) == before + position
 
 
-def test_many_rows_come_through_a_queue(transaction: ServerTransaction) -> None:
-    """More than a socket holds, in both directions."""
+def test_queue_transfers_many_rows(transaction: ServerTransaction) -> None:
+    """Both directions exceed the buffer of a socket."""
     session = transaction.session
     for number in range(200):
         session.send("SELECT repeat($1::text, 50)", (f"{number:05}" * 1_000,))
@@ -209,12 +211,12 @@ def test_many_rows_come_through_a_queue(transaction: ServerTransaction) -> None:
 
 
 def end_session(transaction: ServerTransaction) -> None:
-    """By what goes first, so that the next statement finds it ended."""
+    """End a session by a queued statement, so that the next statement fails."""
     transaction.session.send("SELECT pg_terminate_backend(pg_backend_pid())")
     transaction.run("SELECT 1")
 
 
-def test_a_session_that_is_lost_in_the_middle_is_given_up(tmp_path: pathlib.Path) -> None:
+def test_lost_session_is_closed(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
     with service.app.app_context():
         with database().reading() as opened:
@@ -226,10 +228,10 @@ def test_a_session_that_is_lost_in_the_middle_is_given_up(tmp_path: pathlib.Path
             assert opened.value("SELECT 1") == 1
 
 
-def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction) -> None:
-    """It ends once this thread lets it: with the interpreter held, it would wait for itself."""
+def test_other_threads_run_while_a_queue_waits(transaction: ServerTransaction) -> None:
+    """The queue waits for this thread. If it held the interpreter lock, both would deadlock."""
     session = transaction.session
-    with databases.connected(transaction.value("SELECT current_database()")) as other:
+    with databases.connect_to(transaction.value("SELECT current_database()")) as other:
         other.execute("SELECT pg_advisory_lock(1)")
         session.send("SELECT pg_advisory_xact_lock(1)")
         waits = threading.Thread(target=lambda: session.run("SELECT 1"))
@@ -243,7 +245,7 @@ def test_others_go_on_while_a_queue_is_waited_for(transaction: ServerTransaction
     assert transaction.value("SELECT 2") == 2
 
 
-def test_statement_is_deallocated_while_others_are_unanswered(transaction: ServerTransaction) -> None:
+def test_statement_is_deallocated_while_others_are_pending(transaction: ServerTransaction) -> None:
     transaction.session.prepared_max = 2
 
     transaction.session.send("SELECT set_config('walk.b', '1', true)")
@@ -278,18 +280,18 @@ def test_rollback_of_a_new_session_keeps_prepared_statements(tmp_path: pathlib.P
     opened.close()
 
 
-def test_rows_come_in_pages(transaction: ServerTransaction) -> None:
+def test_rows_are_fetched_in_pages(transaction: ServerTransaction) -> None:
     pages = list(transaction.pages("SELECT each FROM generate_series(1, 120) AS each", 50))
 
     assert [len(page) for page in pages] == [50, 50, 20]
     assert [each for page in pages for (each,) in page] == list(range(1, 121))
 
 
-@pytest.mark.parametrize("room", [1, 2])
+@pytest.mark.parametrize("statements_max", [1, 2])
 def test_refused_bulk_insert_leaves_the_session_usable(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, room: int
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, statements_max: int
 ) -> None:
-    monkeypatch.setattr(session, "STATEMENTS_MAX", room)
+    monkeypatch.setattr(session, "STATEMENTS_MAX", statements_max)
     root = open_service(tmp_path).api("root")
     body = [{"inspection_id": 1, "gun_id": 1}, {"inspection_id": 999_999, "gun_id": 1}]
 
@@ -300,15 +302,15 @@ def test_refused_bulk_insert_leaves_the_session_usable(
 
 
 @pytest.mark.parametrize("characters", [8_000, 300_000, 6_000_000])
-def test_large_values_are_sent_whole(transaction: ServerTransaction, characters: int) -> None:
-    """More than a socket's buffer holds, behind an unanswered statement, and answered by as much."""
+def test_large_values_are_sent_completely(transaction: ServerTransaction, characters: int) -> None:
+    """Parameters and results exceed the buffer of a socket, behind a statement without a response."""
     transaction.session.send("SELECT 1")
 
     assert transaction.value("SELECT $1::text", ("x" * characters,)) == "x" * characters
     assert transaction.value("SELECT 2") == 2
 
 
-def test_many_large_rows_are_sent_whole(tmp_path: pathlib.Path) -> None:
+def test_many_large_rows_are_sent_completely(tmp_path: pathlib.Path) -> None:
     service = open_service(tmp_path)
     rows = [(f"large {number}", "x" * 300_000) for number in range(40)]
     with service.app.app_context(), database().writing() as opened:

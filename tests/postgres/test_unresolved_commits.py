@@ -1,4 +1,4 @@
-"""What a server says it has kept is kept; what it did not say is told as such, and not done again."""
+"""Commits of a server: acknowledged ones are durable, unresolved ones are reported and not retried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import databases, private_server
 from tests.support.applications import open_app
 from tests.support.signin import Service, open_service
 
-pytestmark = pytest.mark.server("a file has no COMMIT that is under way")
+pytestmark = pytest.mark.server("a COMMIT of a file is never unresolved")
 
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -27,11 +27,11 @@ def service(tmp_path: pathlib.Path) -> Service:
 
 
 @contextmanager
-def told(service: Service, synchronous_commit: str) -> Iterator[None]:
-    """The role of the service is told so, in this database."""
-    name = databases.NAMES[service.file]
+def synchronous_commit_set(service: Service, synchronous_commit: str) -> Iterator[None]:
+    """Set synchronous_commit for the service's role in this database."""
+    name = databases.DATABASE_NAMES[service.file]
     role = f'ALTER ROLE CURRENT_USER IN DATABASE "{name}"'
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         connection.execute(f"{role} SET synchronous_commit = '{synchronous_commit}'")
         try:
             yield
@@ -40,7 +40,7 @@ def told(service: Service, synchronous_commit: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("word", "says"),
+    ("setting", "effective"),
     [
         ("off", "on"),
         ("false", "on"),
@@ -50,23 +50,23 @@ def told(service: Service, synchronous_commit: str) -> Iterator[None]:
         ("remote_apply", "remote_apply"),
     ],
 )
-def test_a_commit_waits_for_the_disk_at_least(service: Service, word: str, says: str) -> None:
-    with told(service, word):
+def test_commit_waits_at_least_for_the_disk(service: Service, setting: str, effective: str) -> None:
+    with synchronous_commit_set(service, setting):
         service.app.extensions["walkthrough"].close()
         with service.app.app_context(), database().writing() as transaction:
-            assert transaction.value("SELECT current_setting('synchronous_commit')") == says
+            assert transaction.value("SELECT current_setting('synchronous_commit')") == effective
 
 
-def test_settings_that_a_power_cut_would_show_are_named(service: Service) -> None:
-    """The tests' own server flushes nothing."""
-    said = service.app.test_cli_runner().invoke(args=["check"])
+def test_check_reports_settings_without_durability(service: Service) -> None:
+    """The server of the tests runs without fsync."""
+    result = service.app.test_cli_runner().invoke(args=["check"])
 
-    assert said.exit_code == 1
-    assert said.output == "walkthrough: fsync is off; full_page_writes is off\n"
+    assert result.exit_code == 1
+    assert result.output == "walkthrough: fsync is off; full_page_writes is off\n"
 
 
-def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
-    with databases.connected(databases.NAMES[service.file]) as connection:
+def test_check_reports_invalid_indexes(service: Service) -> None:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         with pytest.raises(psycopg.errors.UniqueViolation):
             connection.execute("CREATE UNIQUE INDEX CONCURRENTLY left_over ON inspections (client_id)")
         try:
@@ -78,11 +78,11 @@ def test_an_index_that_was_not_finished_is_named(service: Service) -> None:
     assert "left_over is disabled or not valid" in problems
 
 
-def test_careful_server_is_called_sound(tmp_path: pathlib.Path) -> None:
+def test_check_of_a_durable_server_succeeds(tmp_path: pathlib.Path) -> None:
     programs = private_server.find_programs()
-    assert programs is not None, "the tests' own server came from somewhere"
+    assert programs is not None, "the tests run on a PostgreSQL server"
     settings = {"fsync": "on", "full_page_writes": "on", "max_connections": "20"}
-    with private_server.running(programs, **settings) as directory:
+    with private_server.running_server(programs, **settings) as directory:
         url = f"postgresql+psycopg://walkthrough@/postgres?host={directory}"
         app = open_app(tmp_path / "careful.db", DATABASE_URL=url)
         with app.app_context():
@@ -98,7 +98,7 @@ CREATE CONSTRAINT TRIGGER ends_at_commit AFTER INSERT ON clients INITIALLY DEFER
 """
 
 
-def test_write_whose_commit_was_not_answered_is_not_to_be_sent_again_unseen(service: Service) -> None:
+def test_unresolved_commit_has_no_retry_after(service: Service) -> None:
     with service.app.app_context(), database().writing() as transaction:
         transaction.run_script(END_AT_COMMIT)
 
@@ -115,7 +115,7 @@ def test_write_whose_commit_was_not_answered_is_not_to_be_sent_again_unseen(serv
     assert service.api("root").get("/clients?name=eq.Perhaps").json == []
 
 
-def test_write_that_was_lost_before_its_commit_may_be_sent_again(service: Service) -> None:
+def test_write_lost_before_its_commit_has_retry_after(service: Service) -> None:
     with service.app.app_context(), database().writing() as transaction:
         transaction.run_script(END_AT_COMMIT.replace("INITIALLY DEFERRED", ""))
 
@@ -125,14 +125,14 @@ def test_write_that_was_lost_before_its_commit_may_be_sent_again(service: Servic
     assert answer.headers["Retry-After"] == "1"
 
 
-def test_what_is_to_be_said_to_a_backup_that_comes_back_ends_every_session(service: Service) -> None:
-    """As docs/SCALING.md has it: some were ended since the backup was made."""
+def test_documented_statement_after_a_restore_ends_all_sessions(service: Service) -> None:
+    """docs/SCALING.md has the statement. Some sessions may have ended after the backup."""
     words = (PROJECT / "docs" / "SCALING.md").read_text(encoding="utf-8")
     session = service.sign_in("moe")
     for api in (service.api(token=session["access_token"]), service.api("ada")):
         assert api.get("/buildings").status == 200
 
-    with databases.connected(databases.NAMES[service.file]) as connection:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
         connection.execute(words.split("```sql\n")[1].split("```")[0])
 
     for api in (service.api(token=session["access_token"]), service.api("ada")):

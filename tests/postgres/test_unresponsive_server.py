@@ -1,4 +1,4 @@
-"""A server that falls silent, be it stopped or behind a cut wire, is given up; what it says late is no harm."""
+"""Sessions to an unresponsive server are closed: a stopped process, a broken connection. Late responses are ignored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Stop = Callable[[ServerTransaction], int]
 
 
 @pytest.fixture(autouse=True)
-def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_grace_period(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (server, transactions):
         monkeypatch.setattr(module, "GRACE_SECONDS", 0.5)
 
@@ -53,27 +53,27 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 @pytest.fixture
 def stop() -> Iterator[Stop]:
-    """`stop(transaction)` stops the server's process for it, until the test is over; which one that is."""
+    """`stop(transaction)` stops the transaction's server process until the end of the test, and returns its pid."""
     with ExitStack() as ends:
 
-        def do(transaction: ServerTransaction) -> int:
+        def stop_process(transaction: ServerTransaction) -> int:
             pid = transaction.session.info.backend_pid
             os.kill(pid, signal.SIGSTOP)
-            ends.callback(go_on, pid)
-            ends.enter_context(patience(partial(go_on, pid)))
+            ends.callback(resume, pid)
+            ends.enter_context(time_limit(partial(resume, pid)))
             return pid
 
-        yield do
+        yield stop_process
 
 
-def go_on(pid: int) -> None:
+def resume(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager
-def patience(end: Callable[[], object]) -> Iterator[None]:
-    """Have a silence end some time: who waits for it is a test that fails, and not one that hangs."""
+def time_limit(end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` after a timeout, so that a test that waits too long fails instead of hanging."""
     timer = threading.Timer(SECONDS_MAX, end)
     timer.start()
     try:
@@ -87,47 +87,47 @@ def run(transaction: ServerTransaction) -> None:
     transaction.run("SELECT 1")
 
 
-def run_with_others(transaction: ServerTransaction) -> None:
+def run_with_queue(transaction: ServerTransaction) -> None:
     transaction.session.send("SELECT 1")
     transaction.run("SELECT 2")
 
 
-def say(transaction: ServerTransaction) -> None:
+def run_script(transaction: ServerTransaction) -> None:
     transaction.run_script("SELECT 1; SELECT 2")
 
 
-@pytest.mark.parametrize("ask", [run, run_with_others, say])
+@pytest.mark.parametrize("run_statement", [run, run_with_queue, run_script])
 @pytest.mark.usefixtures("service")
-def test_silent_session_is_given_up(stop: Stop, ask: Callable) -> None:
-    for each in begun(2):
+def test_unresponsive_session_is_closed(stop: Stop, run_statement: Callable) -> None:
+    for each in begin_sessions(2):
         database().give_back(each)
     with database().reading() as transaction:
-        ask(transaction)  # it is prepared
+        run_statement(transaction)  # so that the statement is prepared
         session = transaction.session
 
     with pytest.raises(Unreachable), database().reading(seconds_max=0.2) as transaction:
-        stop_and(ask, stop, transaction)
+        stop_and_run(run_statement, stop, transaction)
 
     assert transaction.session is session
     assert session.closed
-    assert not database().pool.idle, "the other leads to the same silence"
+    assert not database().pool.idle, "idle sessions to the same server are closed too"
     with database().reading() as transaction:
         assert transaction.session is not session
         assert transaction.value("SELECT 1") == 1
 
 
-def begun(count: int) -> list[sessions.ServerSession]:
+def begin_sessions(count: int) -> list[sessions.ServerSession]:
     return [database().begin_session([("BEGIN", ())], 1.0) for _ in range(count)]
 
 
-def stop_and(ask: Callable, stop: Stop, transaction: ServerTransaction) -> None:
+def stop_and_run(run_statement: Callable, stop: Stop, transaction: ServerTransaction) -> None:
     stop(transaction)
-    ask(transaction)
+    run_statement(transaction)
 
 
 @pytest.mark.usefixtures("service")
-def test_idle_sessions_that_fell_silent_cost_one_request(stop: Stop) -> None:
-    idle = begun(3)
+def test_unresponsive_idle_sessions_fail_one_request(stop: Stop) -> None:
+    idle = begin_sessions(3)
     for each in idle:
         database().give_back(each)
     for each in idle:
@@ -141,22 +141,22 @@ def test_idle_sessions_that_fell_silent_cost_one_request(stop: Stop) -> None:
     assert all(each.closed for each in idle)
 
 
-def test_write_whose_commit_is_not_answered_may_have_been_kept(service: Service, stop: Stop) -> None:
-    """Here it was: the server went on with what it had been told."""
+def test_commit_without_response_is_unresolved(service: Service, stop: Stop) -> None:
+    """In this test the server commits later."""
     with database().writing() as transaction:
         transaction.run("SELECT 1")
 
     with pytest.raises(Unresolved, match="whether it kept"):  # noqa: SIM117
         with database().writing(seconds_max=0.2) as transaction:
-            stopped = write_and(stop, transaction)
+            stopped_pid = write_and_stop(stop, transaction)
     assert service.sql(WRITTEN) == []
 
-    os.kill(stopped, signal.SIGCONT)
+    os.kill(stopped_pid, signal.SIGCONT)
     until(lambda: service.sql(WRITTEN) == [("there",)])
 
 
-def test_a_commit_that_may_have_been_kept_is_not_to_be_sent_again() -> None:
-    """Neither under /auth/v1 nor elsewhere; what was surely not kept is."""
+def test_unresolved_commit_has_no_retry_after() -> None:
+    """This holds for /auth/v1 and all other paths. A write that was certainly lost may be sent again."""
     for answer in (postgrest_errors.render_fault, gotrue_errors.render_fault):
         unresolved, gone = answer(Unresolved("who knows")), answer(Unreachable("gone"))
 
@@ -164,14 +164,14 @@ def test_a_commit_that_may_have_been_kept_is_not_to_be_sent_again() -> None:
         assert (gone.status, gone.headers["Retry-After"]) == (503, "1")
 
 
-def write_and(stop: Stop, transaction: ServerTransaction) -> int:
+def write_and_stop(stop: Stop, transaction: ServerTransaction) -> int:
     transaction.run(WRITE)
     return stop(transaction)
 
 
 @pytest.mark.usefixtures("service")
-def test_server_that_speaks_up_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_SECONDS", 30.0)  # however slow the machine
+def test_session_that_responds_after_its_limit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_SECONDS", 30.0)  # also on a slow machine
     with database().reading() as transaction:
         session = transaction.session
 
@@ -183,14 +183,14 @@ def test_server_that_speaks_up_is_not_given_up(monkeypatch: pytest.MonkeyPatch) 
         assert transaction.session is session
 
 
-class Wire:
-    """What lies between a service and its server; it can be cut, and nobody is told."""
+class StallingProxy:
+    """A proxy between a service and its server that can stop forwarding without closing connections."""
 
     def __init__(self, server: str) -> None:
         self.server = f"{server}/.s.PGSQL.5432"
         self.directory = tempfile.mkdtemp(prefix="walkthrough-wire-")
-        self.is_whole = threading.Event()
-        self.is_whole.set()
+        self.is_forwarding = threading.Event()
+        self.is_forwarding.set()
         self.ends: list[socket.socket] = []
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(f"{self.directory}/.s.PGSQL.5432")
@@ -206,18 +206,18 @@ class Wire:
                 self.ends += near, far
                 far.connect(self.server)
                 for source, target in ((near, far), (far, near)):
-                    self.threads.append(threading.Thread(target=self.carry, args=(source, target)))
+                    self.threads.append(threading.Thread(target=self.forward, args=(source, target)))
                     self.threads[-1].start()
 
-    def carry(self, source: socket.socket, target: socket.socket) -> None:
+    def forward(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while piece := source.recv(65_536):
-                self.is_whole.wait()
+                self.is_forwarding.wait()
                 target.sendall(piece)
             target.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        self.is_whole.set()
+        self.is_forwarding.set()
         for each in (self.listener, *self.ends):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -228,26 +228,26 @@ class Wire:
         shutil.rmtree(self.directory)
 
 
-def test_cut_wire_is_told_and_forgotten(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_connection_is_reported_and_replaced(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "CONNECT_SECONDS_MAX", 2)
     at = sa.make_url(databases.url(service.file))
-    with closing(Wire(at.query["host"])) as wire:
-        app = open_app(service.file, DATABASE_URL=hosted(at, wire.directory))
+    with closing(StallingProxy(at.query["host"])) as proxy:
+        app = open_app(service.file, DATABASE_URL=with_host(at, proxy.directory))
         root = Service(app, service.file).api("root")
         assert root.get("/buildings?id=eq.1").status == 200
 
-        wire.is_whole.clear()
-        with patience(wire.is_whole.set):
+        proxy.is_forwarding.clear()
+        with time_limit(proxy.is_forwarding.set):
             answer = root.get("/buildings?id=eq.1")
         assert (answer.status, answer.code) == (503, "08006")
         assert answer.headers["Retry-After"] == "1"
 
-        wire.is_whole.set()
+        proxy.is_forwarding.set()
         assert root.get("/buildings?id=eq.1").status == 200
         app.extensions["walkthrough"].close()
 
 
-def hosted(url: sa.URL, host: str) -> str:
+def with_host(url: sa.URL, host: str) -> str:
     return url.update_query_dict({"host": host}).render_as_string(hide_password=False)
 
 
@@ -256,7 +256,7 @@ def hosted(url: sa.URL, host: str) -> str:
     [("", "10", "30000"), ("&keepalives_idle=60&tcp_user_timeout=0", "60", "0")],
     ids=["ours", "the URL's"],
 )
-def test_dead_wire_is_looked_for(service: Service, query: str, idle: str, unanswered: str) -> None:
+def test_keepalive_is_configured(service: Service, query: str, idle: str, unanswered: str) -> None:
     url = sa.make_url(databases.url(service.file) + query)
 
     with closing(sessions.connect(url, 2.0)) as session:

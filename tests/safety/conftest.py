@@ -1,12 +1,12 @@
-"""What the safety tests share: two sites whose clock stands still."""
+"""Fixtures of the safety tests: two service instances with a frozen clock."""
 
 import types
 from collections.abc import Iterator
 
 import pytest
 
-from tests.safety.sites import Site, open_site, patient, standing_still
-from tests.safety.spies import Spy
+from tests.safety.filter_spy import FilterSpy
+from tests.safety.service_instances import ServiceInstance, deterministic_uuids, disable_time_limits, open_instance
 
 
 @pytest.fixture(scope="module")
@@ -16,46 +16,50 @@ def patch_module() -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture(scope="module")
-def still(patch_module: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
-    """The clock stands still, and UUIDs count."""
-    with standing_still(patch_module) as source:
+def uuid_source(patch_module: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
+    """Replace the service's random UUIDs by a sequence."""
+    with deterministic_uuids(patch_module) as source:
         yield source
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Iterator[Site]:
-    with open_site(tmp_path_factory.mktemp("site") / "walkthrough.db") as opened:
+def instance(tmp_path_factory: pytest.TempPathFactory, uuid_source: types.SimpleNamespace) -> Iterator[ServiceInstance]:
+    with open_instance(tmp_path_factory.mktemp("first") / "walkthrough.db") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def patient_site(site: Site, patch_module: pytest.MonkeyPatch) -> Site:
-    """The same without time limits, for who compares answers over few rows."""
-    patient(site.app, patch_module)
-    return site
+def untimed_instance(instance: ServiceInstance, patch_module: pytest.MonkeyPatch) -> ServiceInstance:
+    """Return the first instance without time limits, so that slow machines cannot change a response."""
+    disable_time_limits(instance.app, patch_module)
+    return instance
 
 
 @pytest.fixture(scope="module")
-def patient_twin(twin: Site, patch_module: pytest.MonkeyPatch) -> Site:
-    """A second one beside it."""
-    patient(twin.app, patch_module)
-    return twin
+def untimed_second_instance(second_instance: ServiceInstance, patch_module: pytest.MonkeyPatch) -> ServiceInstance:
+    """Return the second instance without time limits."""
+    disable_time_limits(second_instance.app, patch_module)
+    return second_instance
 
 
 @pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory, still: types.SimpleNamespace) -> Iterator[Site]:
-    """A second one beside it."""
-    with open_site(tmp_path_factory.mktemp("twin") / "walkthrough.db") as opened:
+def second_instance(
+    tmp_path_factory: pytest.TempPathFactory, uuid_source: types.SimpleNamespace
+) -> Iterator[ServiceInstance]:
+    """Open a second instance with its own database."""
+    with open_instance(tmp_path_factory.mktemp("second") / "walkthrough.db") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def sites(patient_site: Site, patient_twin: Site) -> tuple[Site, Site]:
-    """Two, to be asked the same."""
-    return patient_site, patient_twin
+def instances(
+    untimed_instance: ServiceInstance, untimed_second_instance: ServiceInstance
+) -> tuple[ServiceInstance, ServiceInstance]:
+    """Return two instances that receive the same requests."""
+    return untimed_instance, untimed_second_instance
 
 
 @pytest.fixture(scope="module")
-def spies(sites: tuple[Site, Site]) -> tuple[Spy, ...]:
-    """Who notes which values filters are run on, in both."""
-    return tuple(Spy.upon(site.app, site.side) for site in sites)
+def spies(instances: tuple[ServiceInstance, ServiceInstance]) -> tuple[FilterSpy, ...]:
+    """Attach a spy to each instance. A spy records the values that filters receive."""
+    return tuple(FilterSpy.attach(instance.app, instance.direct_database) for instance in instances)

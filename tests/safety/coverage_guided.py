@@ -1,6 +1,8 @@
-"""The parser under libFuzzer, which keeps the inputs that reach new branches:
+"""The parsers under libFuzzer, which keeps inputs that reach new branches.
 
-python -m tests.safety.coverage_guided DIRECTORY -max_total_time=1800
+Usage:
+
+    python -m tests.safety.coverage_guided DIRECTORY -max_total_time=1800
 """
 
 import sys
@@ -11,12 +13,12 @@ with atheris.instrument_imports(include=["routes.postgrest", "engine.query.shape
     from models.errors import Fault
     from routes.postgrest import payload, preferences, querystring
 
-KINDS = 4
+PARSERS = 4
 
 
-def try_one(raw: bytes) -> None:
-    """The first byte says which parser reads the rest."""
-    kind, rest = (raw[0] % KINDS, raw[1:]) if raw else (0, b"")
+def parse_input(raw: bytes) -> None:
+    """Parse one input. Its first byte selects the parser."""
+    kind, rest = (raw[0] % PARSERS, raw[1:]) if raw else (0, b"")
     try:
         if kind == 0:
             querystring.parse(rest)
@@ -31,5 +33,5 @@ def try_one(raw: bytes) -> None:
 
 
 if __name__ == "__main__":
-    atheris.Setup(sys.argv, try_one)
+    atheris.Setup(sys.argv, parse_input)
     atheris.Fuzz()

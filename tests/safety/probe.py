@@ -1,32 +1,32 @@
-"""A probe: one question to a site, and what kills whoever answers it otherwise. Of whom, and how, probes ask."""
+"""A probe: one check of an instance's behaviour, which fails under some mutants of the policy."""
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.conftest import CAST, DATASET, RESOURCES
-from tests.safety.sites import Answer, Site, asking
+from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request
 from tests.support.columns import COLUMNS
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
-UNDONE = "tx=rollback, return=representation"
+ROLLBACK_PREFERENCE = "tx=rollback, return=representation"
 
 
-class Killed(AssertionError):
-    """A probe that was answered otherwise than is promised."""
+class ProbeFailed(AssertionError):
+    """A response differs from the promised one: the probe kills the mutant."""
 
 
-class Broken(RuntimeError):
-    """A mutant that does not run: it was not killed by the suite, but never alive."""
+class InvalidMutant(RuntimeError):
+    """A mutant that causes server errors. The suite does not count it as killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One question, what it is about, and how it is asked."""
+    """One check, with tags for the tables, roles and features that it covers."""
 
     name: str
-    about: frozenset[str]
-    run: Callable[[Site], None]
+    tags: frozenset[str]
+    run: Callable[[ServiceInstance], None]
 
 
 def cast_world() -> dict:
@@ -41,17 +41,19 @@ def cast_world() -> dict:
 USERS = {row["id"]: row for row in cast_world()["users"]}
 
 
-def send(site: Site, who: str | None, method: str, path: str, body: object = None, **rest: str) -> Answer:
+def send(
+    instance: ServiceInstance, who: str | None, method: str, path: str, body: object = None, **rest: str
+) -> HttpResponse:
     user = USERS[CAST[who].id] if who is not None else None
-    answer = site.send(user, asking(method, path, body, **rest))
-    if answer.status == 500:
-        raise Broken(f"{who} {method} {path}\n{answer}")
-    return answer
+    response = instance.send(user, make_request(method, path, body, **rest))
+    if response.status == 500:
+        raise InvalidMutant(f"{who} {method} {path}\n{response}")
+    return response
 
 
-def expect(claim: bool, what: object) -> None:
-    if not claim:
-        raise Killed(str(what))
+def expect(condition: bool, detail: object) -> None:
+    if not condition:
+        raise ProbeFailed(str(detail))
 
 
 MGR_BUILDING, MGR_INSPECTION = "client_manager_building_access", "client_manager_inspection_access"

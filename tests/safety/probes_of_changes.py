@@ -1,4 +1,4 @@
-"""What follows a write, who asks by the time it has its turn, and what the trail tells: probes about changes."""
+"""Probes of writes: their cascades, their caller checks, and their audit entries."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,97 +13,98 @@ from engine.query import operators
 from engine.query.read import plan
 from routes import resource, rpc
 from routes.postgrest.querystring import parse
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, NO_ONE, ROOT
+from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
     MGR_BUILDING,
     MGR_INSPECTION,
-    UNDONE,
+    ROLLBACK_PREFERENCE,
     USERS,
-    Killed,
     Probe,
+    ProbeFailed,
     cast_world,
     expect,
     send,
 )
-from tests.safety.sites import Site, asking
+from tests.safety.service_instances import ServiceInstance, make_request
 from tests.support import oracle
 
 
-def moved(method: str, path: str, body: dict, left: dict[str, set]) -> Probe:
-    """A real write by root, then what is left of the grants."""
+def grants_after_write(method: str, path: str, body: dict, remaining_grants: dict[str, set]) -> Probe:
+    """Return a probe that writes as root and compares the remaining grants."""
 
-    def run(site: Site) -> None:
+    def run(instance: ServiceInstance) -> None:
         try:
-            answer = send(site, "root", method, path, body)
-            expect(answer.status == 204, answer)
-            for table, expected in left.items():
-                keys = {oracle.key_of(table, row) for row in site.rows(table)}
+            response = send(instance, "root", method, path, body)
+            expect(response.status == 204, response)
+            for table, expected in remaining_grants.items():
+                keys = {oracle.key_of(table, row) for row in instance.rows(table)}
                 expect(keys == expected, (table, keys))
         finally:
-            site.load(cast_world())
+            instance.load(cast_world())
 
-    return Probe(f"root {method} {path} {body}", frozenset(("follow", path[1:].split("?")[0])), run)
+    return Probe(f"root {method} {path} {body}", frozenset(("cascade", path[1:].split("?")[0])), run)
 
 
-FOLLOWS = [
-    moved("PATCH", "/buildings?id=eq.1", {"client_id": 2}, {
+GRANT_CASCADE_PROBES = [
+    grants_after_write("PATCH", "/buildings?id=eq.1", {"client_id": 2}, {
         MGR_BUILDING: {(MAX, 4)}, ADM_BUILDING: {(ADA, 5)}, MGR_INSPECTION: {(MOE, 3)}}),
-    moved("PATCH", "/buildings?id=eq.2", {"client_id": 2}, {MGR_INSPECTION: set(), ADM_INSPECTION: {(BOB, 3)}}),
-    moved("PATCH", "/inspections?id=eq.3", {"building_id": 4}, {
+    grants_after_write("PATCH", "/buildings?id=eq.2", {"client_id": 2}, {
         MGR_INSPECTION: set(), ADM_INSPECTION: {(BOB, 3)}}),
-    moved("PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}, {
+    grants_after_write("PATCH", "/inspections?id=eq.3", {"building_id": 4}, {
+        MGR_INSPECTION: set(), ADM_INSPECTION: {(BOB, 3)}}),
+    grants_after_write("PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}, {
         MGR_BUILDING: {(MAX, 4)}, MGR_INSPECTION: set()}),
 ]  # fmt: skip
 
 
-def token_dies(site: Site) -> None:
-    """Whoever was moved and moved back has a token that says the truth, and is dead all the same."""
+def token_of_moved_user_is_refused(instance: ServiceInstance) -> None:
+    """Move a user to another client and back. The claims of the token are true again, but it stays revoked."""
     try:
         for client_id in (2, 1):
-            send(site, "root", "PATCH", f"/users?id=eq.{MOE}", {"client_id": client_id})
-        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe's token lives on")
+            send(instance, "root", "PATCH", f"/users?id=eq.{MOE}", {"client_id": client_id})
+        expect(send(instance, "moe", "GET", "/buildings").status == 401, "the token of a moved user is accepted")
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def token_stays_dead(site: Site) -> None:
-    """Somebody by the id of one who was deleted does not come in by that one's token."""
+def token_of_recreated_user_is_refused(instance: ServiceInstance) -> None:
+    """Delete a user and create another with the same id. The old token stays revoked."""
     person = {**USERS[MOE], "email": "another@acme.example"}
     try:
         for method, path, body in (("DELETE", f"/users?id=eq.{MOE}", None), ("POST", "/users", person)):
-            answer = send(site, "root", method, path, body, prefer="return=minimal")
-            expect(answer.status in (201, 204), answer)
-        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe's token lives again")
+            response = send(instance, "root", method, path, body, prefer="return=minimal")
+            expect(response.status in (201, 204), response)
+        expect(send(instance, "moe", "GET", "/buildings").status == 401, "the token of a recreated user is accepted")
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def fall_is_told(site: Site) -> None:
-    """Grants that go with their grantee are told to the grantee's client."""
-    site.load(cast_world())
-    site.told.clear()
+def cascaded_grants_are_audited(instance: ServiceInstance) -> None:
+    """Grants that a user's deletion removes have audit entries of the user's client."""
+    instance.load(cast_world())
+    instance.known_audit_entries.clear()
     try:
-        answer = send(site, "ada", "DELETE", f"/users?id=eq.{MOE}", prefer="return=minimal")
-        expect(answer.status == 204, answer)
+        response = send(instance, "ada", "DELETE", f"/users?id=eq.{MOE}", prefer="return=minimal")
+        expect(response.status == 204, response)
         query = f"/audit_log?select=relation,row_key&action=eq.delete&row_key=like.{MOE},*"
-        told = send(site, "ada", "GET", query).json
-        expect(len(told) == 2, told)
+        entries = send(instance, "ada", "GET", query).json
+        expect(len(entries) == 2, entries)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def looked_up(site: Site) -> None:
-    """A token that says what is not so, and one of nobody."""
-    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": NO_ONE}):
-        answer = site.send({**USERS[MOE], **changes}, asking("GET", "/buildings"))
-        expect(answer.status == 401, answer)
+def claims_are_compared_with_user(instance: ServiceInstance) -> None:
+    """Tokens with a wrong client or role, or of a missing user, get 401."""
+    for changes in ({"client_id": 2}, {"role": "client_admin"}, {"id": UNKNOWN_USER_ID}):
+        response = instance.send({**USERS[MOE], **changes}, make_request("GET", "/buildings"))
+        expect(response.status == 401, response)
 
 
-def told_nothing_else(site: Site) -> None:
-    """Whoever may not enter is told that, and not what else is wrong with what they ask."""
-    for changes in ({"client_id": 2}, {"id": NO_ONE}):
+def unauthenticated_write_shows_no_other_error(instance: ServiceInstance) -> None:
+    """An invalid token gets 401 for every write, even if the write has other errors."""
+    for changes in ({"client_id": 2}, {"id": UNKNOWN_USER_ID}):
         for method, path, body in (
             ("POST", "/buildings", {"nope": 1}),
             ("POST", "/buildings", []),
@@ -113,132 +114,136 @@ def told_nothing_else(site: Site) -> None:
             ("PUT", "/buildings?id=eq.1", {"id": 2}),
             ("DELETE", "/buildings", None),
         ):
-            answer = site.send({**USERS[MOE], **changes}, asking(method, path, body))
-            expect(answer.status == 401, answer)
+            response = instance.send({**USERS[MOE], **changes}, make_request(method, path, body))
+            expect(response.status == 401, response)
 
 
-def found_anew(site: Site) -> None:
-    """Moe is somebody else from one request to the next."""
+def caller_is_reloaded_each_request(instance: ServiceInstance) -> None:
+    """A change of the caller's role in the database takes effect in the next request."""
     try:
-        expect(send(site, "moe", "GET", "/buildings").status == 200, "moe's token is good")
-        site.side.sql("UPDATE users SET role = 'client_admin' WHERE id = ?", (MOE,))
-        expect(send(site, "moe", "GET", "/buildings").status == 401, "moe is what moe was")
+        expect(send(instance, "moe", "GET", "/buildings").status == 200, "a valid token is refused")
+        instance.direct_database.sql("UPDATE users SET role = 'client_admin' WHERE id = ?", (MOE,))
+        expect(send(instance, "moe", "GET", "/buildings").status == 401, "the caller's former role is used")
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-Total = Callable[[Site, str], int]
+CountRows = Callable[[ServiceInstance, str], int]
 
 
-def told_to_each(total: Total, site: Site) -> None:
-    """How many there are is told to each as it is for them, whoever asked the same just before: max and mia hold grants
-    of the same kind, so that nothing but who they are tells their questions apart."""
+def totals_differ_by_caller(count_rows: CountRows, instance: ServiceInstance) -> None:
+    """Each caller gets their own total, even directly after another caller's request.
+
+    Max and Mia hold grants of the same kind: only their ids distinguish their statements.
+    """
     grant = {"manager_id": MIA, "building_id": 1}
     try:
-        answer = send(site, "ada", "POST", "/client_manager_building_access", grant)
-        expect(answer.status == 201, answer)
-        found = [total(site, who) for who in ("root", "ada", "bob", "moe", "max", "mia")]
+        response = send(instance, "ada", "POST", "/client_manager_building_access", grant)
+        expect(response.status == 201, response)
+        found = [count_rows(instance, who) for who in ("root", "ada", "bob", "moe", "max", "mia")]
         expect(found == [9, 7, 4, 4, 2, 3], found)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def told_anew(total: Total, site: Site) -> None:
-    """It follows what is written, and what is granted, from one request to the next."""
-    table, held = "/client_manager_building_access", f"manager_id=eq.{MIA}"
+def totals_follow_writes(count_rows: CountRows, instance: ServiceInstance) -> None:
+    """Totals change with writes and grants from one request to the next."""
+    table, grant_filter = "/client_manager_building_access", f"manager_id=eq.{MIA}"
     grant = {"manager_id": MIA, "building_id": 1}
     steps = [
         ("POST", "/inspections", {"building_id": 1, "inspection_type": "x"}, 1, 0),
         ("POST", table, grant, 0, 4),
-        ("DELETE", f"{table}?{held}", None, 0, -4),
+        ("DELETE", f"{table}?{grant_filter}", None, 0, -4),
         ("DELETE", "/inspections?inspection_type=eq.x", None, -1, 0),
     ]
     try:
-        before = [total(site, who) for who in ("ada", "mia")]
-        for method, path, body, *more in steps:
-            answer = send(site, "ada", method, path, body, prefer="return=minimal")
-            expect(answer.status in (201, 204), answer)
-            before = [sum(pair) for pair in zip(before, more, strict=True)]
-            expect([total(site, who) for who in ("ada", "mia")] == before, path)
+        before = [count_rows(instance, who) for who in ("ada", "mia")]
+        for method, path, body, *differences in steps:
+            response = send(instance, "ada", method, path, body, prefer="return=minimal")
+            expect(response.status in (201, 204), response)
+            before = [sum(pair) for pair in zip(before, differences, strict=True)]
+            expect([count_rows(instance, who) for who in ("ada", "mia")] == before, path)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def counted(site: Site, who: str) -> int:
-    answer = send(site, who, "HEAD", "/inspections", prefer="count=exact")
-    return int(answer.header("content-range").split("/")[1])
+def exact_count(instance: ServiceInstance, who: str) -> int:
+    response = send(instance, who, "HEAD", "/inspections", prefer="count=exact")
+    return int(response.header("content-range").split("/")[1])
 
 
-def listed(site: Site, who: str) -> int:
-    return len(send(site, who, "GET", "/inspections?select=id&order=date_visited").json)
+def list_length(instance: ServiceInstance, who: str) -> int:
+    return len(send(instance, who, "GET", "/inspections?select=id&order=date_visited").json)
 
 
-def asked_again(room: object, method: str, path: str, body: dict) -> Callable[[Site], None]:
-    """Ada is made a manager while her write waits for its turn."""
+def caller_is_rechecked_in_write(
+    module: object, method: str, path: str, body: dict
+) -> Callable[[ServiceInstance], None]:
+    """Demote Ada while her write waits for the writer lock. The write gets 401."""
 
-    def run(site: Site) -> None:
-        writing = room.writing
+    def run(instance: ServiceInstance) -> None:
+        writing = module.writing
 
         @contextmanager
         def delayed(*arguments: object, **named: object) -> Iterator[object]:
             demote = "UPDATE users SET role = 'client_manager' WHERE id = ?"
-            site.side.sql(demote, (ADA,))
+            instance.direct_database.sql(demote, (ADA,))
             with writing(*arguments, **named) as transaction:
                 yield transaction
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(room, "writing", delayed)
+            patch.setattr(module, "writing", delayed)
             try:
-                answer = send(site, "ada", method, path, body)
-                expect(answer.status == 401, answer)
+                response = send(instance, "ada", method, path, body)
+                expect(response.status == 401, response)
             finally:
-                site.load(cast_world())
+                instance.load(cast_world())
 
     return run
 
 
-def guarded(site: Site) -> None:
-    """A filter that tells stands behind the rule, in the plan of a list, of its count, and of a write."""
+def leaking_filters_are_behind_rule(instance: ServiceInstance) -> None:
+    """Filters with side channels are behind the rule in rows and count."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    dialect = site.app.extensions["walkthrough"].dialect.name
+    dialect = instance.app.extensions["walkthrough"].dialect.name
     for name, operator in operators.OPERATORS.items():
         shape = parse(f"select=id&notes={name}.x".encode()).shape
         made = plan.plan_read(dialect, "inspections", shape, rule)
-        stands = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
-        tells = name in ("like", "ilike", "match", "imatch")
-        expect(stands == tells == (not operator.leak_proof), made.rows.sql)
+        is_behind_rule = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
+        leaks = name in ("like", "ilike", "match", "imatch")
+        expect(is_behind_rule == leaks == (not operator.leak_proof), made.rows.sql)
 
 
-def disabled_root_stays(site: Site) -> None:
-    """The last super admin cannot be shut out at the sign-in's door either."""
+def last_super_admin_cannot_be_banned(instance: ServiceInstance) -> None:
+    """The sign-in API refuses to ban the last super admin."""
     try:
         path = f"/auth/v1/admin/users/{ROOT}"
-        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
+        refused = send(instance, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
-        site.side.sql("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
-        refused = send(site, "root", "PUT", path, {"ban_duration": "876000h"})
+        instance.direct_database.sql("INSERT INTO credentials (user_id) VALUES (?)", (ROOT,))
+        refused = send(instance, "root", "PUT", path, {"ban_duration": "876000h"})
         expect(refused.status >= 400, refused)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def planted(table: str, row: dict, who: str, method: str, path: str) -> Callable[[Site], None]:
-    """A row that only an old file, or a grant, can bring about is out of reach: nothing matches it."""
+def unreachable_row(table: str, row: dict, who: str, method: str, path: str) -> Callable[[ServiceInstance], None]:
+    """No request matches a row that only an old file or a grant can contain."""
 
-    def run(site: Site) -> None:
+    def run(instance: ServiceInstance) -> None:
         try:
-            site.side.plant(table, row)
-            answer = send(site, who, method, path, prefer=UNDONE)
-            expect(answer.status == 200 and answer.json == [], answer)
+            instance.direct_database.plant(table, row)
+            response = send(instance, who, method, path, prefer=ROLLBACK_PREFERENCE)
+            expect(response.status == 200 and response.json == [], response)
         finally:
-            site.load(cast_world())
+            instance.load(cast_world())
 
     return run
 
 
-def shut_out_by_sql(site: Site) -> None:
-    """The schema itself refuses to disable the last super admin, whoever asks it to."""
-    far = 2**40
+def schema_keeps_last_super_admin_enabled(instance: ServiceInstance) -> None:
+    """The schema refuses to disable the last super admin."""
+    far_future = 2**40
     for statement in (
         "INSERT INTO credentials (user_id, disabled_until) VALUES (:id, :far)",
         "INSERT INTO credentials (user_id) VALUES (:id)",
@@ -246,32 +251,32 @@ def shut_out_by_sql(site: Site) -> None:
     ):
         refused = False
         try:
-            site.side.sql(statement, {"id": ROOT, "far": far})
-        except site.side.refusals:
+            instance.direct_database.sql(statement, {"id": ROOT, "far": far_future})
+        except instance.direct_database.constraint_errors:
             refused = True
         expect(refused == ("far" in statement), statement)
-    site.load(cast_world())
+    instance.load(cast_world())
 
 
-def parted_by_sql(site: Site) -> None:
-    """The schema itself keeps a reading with its inspection's client, whoever parts them."""
+def schema_keeps_client_of_reading(instance: ServiceInstance) -> None:
+    """The schema refuses a reading whose client differs from its inspection's client."""
     for statement in (
         "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
     ):
         try:
-            site.side.sql(statement)
-        except site.side.refusals:
+            instance.direct_database.sql(statement)
+        except instance.direct_database.constraint_errors:
             continue
         finally:
-            site.load(cast_world())
-        raise Killed(statement)
+            instance.load(cast_world())
+        raise ProbeFailed(statement)
 
 
 NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
-# One write of each kind to each table, by root, and what of it is told: relation, action, whose.
-TRAIL: list[tuple] = [
+# One write of each kind to each table by root, and its audit entries: relation, action, client_id.
+AUDITED_WRITES: list[tuple] = [
     ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
     ("PATCH", f"/users?id=eq.{MAX}", {"client_id": 1}, [(MGR_BUILDING, "delete", 2)]),
     ("PATCH", "/clients?id=eq.1", {"name": "U"}, [("clients", "update", 1)]),
@@ -313,49 +318,49 @@ TRAIL: list[tuple] = [
 ]  # fmt: skip
 
 
-def trail(site: Site) -> None:
-    """Every change is told, to root all of it and to admins what is their client's; and nobody unsays it."""
-    site.load(cast_world())
-    site.told.clear()
+def audit_log_is_complete(instance: ServiceInstance) -> None:
+    """Every write has an audit entry. Root sees all entries, admins those of their client. Entries are immutable."""
+    instance.load(cast_world())
+    instance.known_audit_entries.clear()
     try:
-        for method, path, body, rows in TRAIL:
-            answer = send(site, "root", method, path, body, prefer="return=minimal")
-            expect(answer.status in (201, 204), answer)
-            tell(site, rows)
-        told = {row for *_, rows in TRAIL for row in rows}
+        for method, path, body, rows in AUDITED_WRITES:
+            response = send(instance, "root", method, path, body, prefer="return=minimal")
+            expect(response.status in (201, 204), response)
+            expect_audit_entries(instance, rows)
+        entries = {row for *_, rows in AUDITED_WRITES for row in rows}
         for who, own in (("root", None), ("ada", 1), ("bob", 2), ("moe", 0)):
             query = "/audit_log?select=relation,action,client_id&limit=1000"
-            answer = send(site, who, "GET", query)
-            expect(answer.status == 200, answer)
-            seen = {(row["relation"], row["action"], row["client_id"]) for row in answer.json}
+            response = send(instance, who, "GET", query)
+            expect(response.status == 200, response)
+            seen = {(row["relation"], row["action"], row["client_id"]) for row in response.json}
             if own is None:
-                expect({row[:2] for row in told} == {row[:2] for row in seen}, seen)
+                expect({row[:2] for row in entries} == {row[:2] for row in seen}, seen)
             else:
-                expect({row for row in told if row[2] == own} <= seen, (who, seen))
+                expect({row for row in entries if row[2] == own} <= seen, (who, seen))
                 expect(all(row[2] == own for row in seen), (who, seen))
             for method in ("POST", "PATCH", "DELETE"):
-                refused = send(site, who, method, "/audit_log?id=not.is.null", {"action": "x"})
+                refused = send(instance, who, method, "/audit_log?id=not.is.null", {"action": "x"})
                 expect((refused.status, refused.code) == (403, "42501"), refused)
         for statement in ("UPDATE audit_log SET action = 'x'", "DELETE FROM audit_log"):
             try:
-                site.side.sql(statement)
-            except site.side.refusals:
+                instance.direct_database.sql(statement)
+            except instance.direct_database.constraint_errors:
                 continue
-            raise Killed(statement)
+            raise ProbeFailed(statement)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def tell(site: Site, rows: list[tuple]) -> None:
-    """The last write has told these; whose a new client is, nobody knew before."""
-    found = site.side.sql("SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL")
-    new = Counter(found) - site.told
-    site.told += new
+def expect_audit_entries(instance: ServiceInstance, rows: list[tuple]) -> None:
+    """Expect these entries of the last write. The client of a new client row is unknown in advance."""
+    found = instance.direct_database.sql("SELECT relation, action, client_id FROM audit_log WHERE row_key IS NOT NULL")
+    new = Counter(found) - instance.known_audit_entries
+    instance.known_audit_entries += new
     for relation, action, owner in rows:
         expect(any(row[:2] == (relation, action) and owner in (None, row[2]) for row in new), new)
 
 
-COUNTED: dict[str, dict] = {
+SEQUENCED_ROWS: dict[str, dict] = {
     "clients": {"name": "T"},
     "inspectors": {"name": "T"},
     "buildings": {"name": "T", "client_id": 2},
@@ -364,120 +369,122 @@ COUNTED: dict[str, dict] = {
 }
 
 
-def counted_on(site: Site) -> None:
-    """An id that a row was changed to is never another's, even once the row is gone."""
+def ids_are_never_reused(instance: ServiceInstance) -> None:
+    """An id that a row received by an update is not assigned again, even after the row's deletion."""
     try:
-        for table, body in COUNTED.items():
+        for table, body in SEQUENCED_ROWS.items():
             prefer = "return=representation"
-            made = send(site, "root", "POST", f"/{table}?select=id", body, prefer=prefer).json[0]
-            far = made["id"] + 5
-            for method, key, change in (("PATCH", made["id"], {"id": far}), ("DELETE", far, None)):
-                answer = send(site, "root", method, f"/{table}?id=eq.{key}", change)
-                expect(answer.status == 204, answer)
-            next_ = send(site, "root", "POST", f"/{table}?select=id", body, prefer=prefer)
-            expect(next_.json == [{"id": far + 1}], next_)
+            made = send(instance, "root", "POST", f"/{table}?select=id", body, prefer=prefer).json[0]
+            changed_id = made["id"] + 5
+            for method, key, change in (("PATCH", made["id"], {"id": changed_id}), ("DELETE", changed_id, None)):
+                response = send(instance, "root", method, f"/{table}?id=eq.{key}", change)
+                expect(response.status == 204, response)
+            next_ = send(instance, "root", "POST", f"/{table}?select=id", body, prefer=prefer)
+            expect(next_.json == [{"id": changed_id + 1}], next_)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-def ids_stay(site: Site) -> None:
-    """Nobody comes under another's id: a user's is not changed, and a client's is given to no other one."""
-    root = partial(send, site, "root", prefer="return=minimal")
-    gone, other = {"id": 57, "name": "Gone"}, {"id": 58, "name": "Other"}
+def ids_are_immutable(instance: ServiceInstance) -> None:
+    """The id of a user cannot change, and the id of a deleted client cannot be used again."""
+    root = partial(send, instance, "root", prefer="return=minimal")
+    deleted, other = {"id": 57, "name": "Gone"}, {"id": 58, "name": "Other"}
     try:
         for method, path, body in (
-            ("POST", "/clients", gone),
+            ("POST", "/clients", deleted),
             ("DELETE", "/clients?id=eq.57", None),
             ("POST", "/clients", other),
         ):
-            answer = root(method, path, body)
-            expect(answer.status in (201, 204), answer)
+            response = root(method, path, body)
+            expect(response.status in (201, 204), response)
         for method, path, body in (
-            ("PATCH", f"/users?id=eq.{MIA}", {"id": NO_ONE}),
-            ("POST", "/clients", gone),
+            ("PATCH", f"/users?id=eq.{MIA}", {"id": UNKNOWN_USER_ID}),
+            ("POST", "/clients", deleted),
             ("PATCH", "/clients?id=eq.58", {"id": 57}),
         ):
-            answer = root(method, path, body)
-            expect((answer.status, answer.code) == (400, "23514"), answer)
+            response = root(method, path, body)
+            expect((response.status, response.code) == (400, "23514"), response)
     finally:
-        site.load(cast_world())
+        instance.load(cast_world())
 
 
-# Who goes, what of it is written first, so that it lies elsewhere on a server, and what is told of what goes along.
-ALONG = (
+# Path to delete, path of a prior update that moves a row on a server, and table of the cascaded audit entries.
+CASCADED_DELETES = (
     ("/inspections?id=eq.2", f"/{MGR_INSPECTION}?manager_id=eq.{MAX}", MGR_INSPECTION),
     ("/buildings?id=eq.6", f"/{MGR_BUILDING}?manager_id=eq.{MOE}&building_id=eq.6", MGR_BUILDING),
     ("/inspectors?id=eq.1", "/inspections?id=eq.1", "inspections"),
 )
 
 
-def told_in_order(site: Site) -> None:
-    """What goes along with a row is told in the order of its keys, wherever it lies."""
-    root = partial(send, site, "root")
-    for gone, written, told_of in ALONG:
+def cascaded_entries_are_in_key_order(instance: ServiceInstance) -> None:
+    """Audit entries of a cascade are in key order, regardless of physical row order."""
+    root = partial(send, instance, "root")
+    for deleted_path, changed_path, audited_table in CASCADED_DELETES:
         try:
             for who in (MAX, MIA, MOE):
                 for table, column, id_ in ((MGR_INSPECTION, "inspection_id", 2), (MGR_BUILDING, "building_id", 6)):
                     row = {"manager_id": who, column: id_}
                     root("POST", f"/{table}", row, prefer="resolution=ignore-duplicates")
-            change = {"status": "x"} if told_of == "inspections" else {"assigned_by": ROOT}
-            expect(root("PATCH", written, change).status == 204, written)
-            query = f"/audit_log?select=id,row_key&relation=eq.{told_of}&order=id"
+            change = {"status": "x"} if audited_table == "inspections" else {"assigned_by": ROOT}
+            expect(root("PATCH", changed_path, change).status == 204, changed_path)
+            query = f"/audit_log?select=id,row_key&relation=eq.{audited_table}&order=id"
             before = root("GET", query).json
-            expect(root("DELETE", gone).status == 204, gone)
-            told = [row["row_key"] for row in root("GET", query).json[len(before) :]]
-            expect(len(told) > 1 and told == sorted(told), (gone, told))
+            expect(root("DELETE", deleted_path).status == 204, deleted_path)
+            entries = [row["row_key"] for row in root("GET", query).json[len(before) :]]
+            expect(len(entries) > 1 and entries == sorted(entries), (deleted_path, entries))
         finally:
-            site.load(cast_world())
+            instance.load(cast_world())
 
 
-OTHERS = [
+OTHER_PROBES = [
     Probe(
-        "what goes along is told in order",
-        frozenset(("follow", "inspections", "buildings", "inspectors")),
-        told_in_order,
+        "cascaded audit entries are in key order",
+        frozenset(("cascade", "inspections", "buildings", "inspectors")),
+        cascaded_entries_are_in_key_order,
     ),
-    Probe("ids are counted on", frozenset(("follow", *COUNTED)), counted_on),
-    Probe("ids stay", frozenset(("follow", "users", "clients")), ids_stay),
-    Probe("the trail", frozenset(("audit_log", "trail")), trail),
-    Probe("a moved user's token dies", frozenset(("follow", "users")), token_dies),
-    Probe("a deleted user's token stays dead", frozenset(("follow", "users")), token_stays_dead),
-    Probe("grants that go are told", frozenset(("follow", "users")), fall_is_told),
-    Probe("the user is looked up", frozenset(("session",)), looked_up),
-    Probe("who is not let in learns nothing else", frozenset(("session",)), told_nothing_else),
-    Probe("the user is looked up anew", frozenset(("session",)), found_anew),
-    Probe("everybody's own are counted", frozenset(("counts",)), partial(told_to_each, counted)),
-    Probe("what there is is counted anew", frozenset(("counts",)), partial(told_anew, counted)),
-    Probe("everybody's own are listed", frozenset(("lists",)), partial(told_to_each, listed)),
-    Probe("what there is is listed anew", frozenset(("lists",)), partial(told_anew, listed)),
+    Probe("ids are never reused", frozenset(("cascade", *SEQUENCED_ROWS)), ids_are_never_reused),
+    Probe("ids are immutable", frozenset(("cascade", "users", "clients")), ids_are_immutable),
+    Probe("the audit log is complete", frozenset(("audit_log", "audit")), audit_log_is_complete),
+    Probe("a moved user's token is refused", frozenset(("cascade", "users")), token_of_moved_user_is_refused),
     Probe(
-        "a write asks again who writes",
-        frozenset(("session", "again")),
-        asked_again(resource, "PATCH", "/buildings?id=eq.1", {"units": 1}),
+        "a recreated user's old token is refused", frozenset(("cascade", "users")), token_of_recreated_user_is_refused
+    ),
+    Probe("cascaded grants are audited", frozenset(("cascade", "users")), cascaded_grants_are_audited),
+    Probe("token claims are compared with the user", frozenset(("session",)), claims_are_compared_with_user),
+    Probe("an invalid token gets no other error", frozenset(("session",)), unauthenticated_write_shows_no_other_error),
+    Probe("the caller is reloaded for each request", frozenset(("session",)), caller_is_reloaded_each_request),
+    Probe("counts differ by caller", frozenset(("counts",)), partial(totals_differ_by_caller, exact_count)),
+    Probe("counts follow writes", frozenset(("counts",)), partial(totals_follow_writes, exact_count)),
+    Probe("lists differ by caller", frozenset(("lists",)), partial(totals_differ_by_caller, list_length)),
+    Probe("lists follow writes", frozenset(("lists",)), partial(totals_follow_writes, list_length)),
+    Probe(
+        "a write rechecks its caller",
+        frozenset(("session", "recheck")),
+        caller_is_rechecked_in_write(resource, "PATCH", "/buildings?id=eq.1", {"units": 1}),
     ),
     Probe(
-        "a call asks again who calls",
-        frozenset(("session", "again")),
-        asked_again(
+        "a function call rechecks its caller",
+        frozenset(("session", "recheck")),
+        caller_is_rechecked_in_write(
             rpc, "POST", "/rpc/assign_to_client_manager", {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}
         ),
     ),
-    Probe("filters stand behind the rule", frozenset(("barrier",)), guarded),
-    Probe("the last super admin stays", frozenset(("last",)), disabled_root_stays),
-    Probe("the last super admin stays in SQL", frozenset(("last",)), shut_out_by_sql),
-    Probe("a reading stays with its inspection in SQL", frozenset(("reports",)), parted_by_sql),
+    Probe("leaking filters are behind the rule", frozenset(("barrier",)), leaking_filters_are_behind_rule),
+    Probe("the last super admin cannot be banned", frozenset(("last",)), last_super_admin_cannot_be_banned),
+    Probe("the schema keeps the last super admin enabled", frozenset(("last",)), schema_keeps_last_super_admin_enabled),
+    Probe("the schema keeps a reading's client", frozenset(("reports",)), schema_keeps_client_of_reading),
     Probe(
-        "a reading seen by a grant is not written",
+        "a reading that a grant shows is not writable",
         frozenset(("reports_lead", "write", "ada")),
-        planted(
+        unreachable_row(
             "reports_lead", {"id": 99, "inspection_id": 8, "client_id": 2}, "ada", "DELETE", "/reports_lead?id=eq.99"
         ),
     ),
     *[
         Probe(
-            f"{method} {table} leaves out a grantee who is no manager (G14)",
+            f"{method} {table} excludes a grantee with another role (G14)",
             frozenset((table, "read" if method == "GET" else "write", "ada")),
-            planted(
+            unreachable_row(
                 table,
                 {"manager_id": ADA, oracle.KEYS[table][1]: 2, "assigned_at": "2025-01-01T00:00:00+00:00"},
                 "ada",

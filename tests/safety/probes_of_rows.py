@@ -1,139 +1,139 @@
-"""What each may read, write and call: the probes about rows."""
+"""Probes of rows and functions: what each role may read, write and call."""
 
 from tests.access.test_access_matrix import READABLE
-from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, NO_ONE, RESOURCES, ROOT
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
     MGR_BUILDING,
     MGR_INSPECTION,
-    UNDONE,
+    ROLLBACK_PREFERENCE,
     Probe,
     cast_world,
     expect,
     send,
 )
-from tests.safety.sites import Site
+from tests.safety.service_instances import ServiceInstance
 from tests.support import oracle
 
 
-def reads(who: str, table: str) -> Probe:
-    """A list holds exactly what the matrix says, and so does its count."""
+def reads_matrix_rows(who: str, table: str) -> Probe:
+    """A list and its count contain exactly the rows of the access matrix."""
 
-    def run(site: Site) -> None:
-        answer = send(site, who, "GET", f"/{table}", prefer="count=exact")
-        keys = {oracle.key_of(table, row) for row in answer.json}
+    def run(instance: ServiceInstance) -> None:
+        response = send(instance, who, "GET", f"/{table}", prefer="count=exact")
+        keys = {oracle.key_of(table, row) for row in response.json}
         keys = {key if len(key) > 1 else key[0] for key in keys}
-        expect(keys == READABLE[who][table], answer)
-        expect(answer.header("content-range").endswith(f"/{len(keys)}"), answer)
+        expect(keys == READABLE[who][table], response)
+        expect(response.header("content-range").endswith(f"/{len(keys)}"), response)
 
     return Probe(f"{who} reads {table}", frozenset((table, "read", who)), run)
 
 
-def gets(who: str, path: str, expected: object, *about: str) -> Probe:
-    def run(site: Site) -> None:
-        answer = send(site, who, "GET", path)
-        expect(answer.status == 200 and answer.json == expected, answer)
+def reads_exactly(who: str, path: str, expected: object, *tags: str) -> Probe:
+    def run(instance: ServiceInstance) -> None:
+        response = send(instance, who, "GET", path)
+        expect(response.status == 200 and response.json == expected, response)
 
-    return Probe(f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *about)), run)
+    return Probe(f"{who} gets {path}", frozenset((path[1:].split("?")[0], "read", who, *tags)), run)
 
 
 EMBEDS = [
-    gets("moe", "/inspections?select=id,buildings(id)&id=eq.3", [{"id": 3, "buildings": None}]),
-    gets("bob", "/inspections?select=id,buildings(id)&id=eq.3", [{"id": 3, "buildings": None}]),
-    gets("ada", "/buildings?select=id,clients(id)&id=eq.5", [{"id": 5, "clients": None}], "clients"),
-    gets(
+    reads_exactly("moe", "/inspections?select=id,buildings(id)&id=eq.3", [{"id": 3, "buildings": None}]),
+    reads_exactly("bob", "/inspections?select=id,buildings(id)&id=eq.3", [{"id": 3, "buildings": None}]),
+    reads_exactly("ada", "/buildings?select=id,clients(id)&id=eq.5", [{"id": 5, "clients": None}], "clients"),
+    reads_exactly(
         "moe",
         "/client_manager_building_access?select=users!assigned_by(id),building_id",
         [{"users": None, "building_id": 1}],
         "users",
     ),
-    gets(
+    reads_exactly(
         "ada",
         "/client_admin_building_access?select=building_id,users!assigned_by(id)",
         [{"building_id": 1, "users": None}, {"building_id": 5, "users": None}],
         "users",
     ),
-    gets("moe", "/inspectors?select=id,inspections(id)&id=eq.1",
+    reads_exactly("moe", "/inspectors?select=id,inspections(id)&id=eq.1",
          [{"id": 1, "inspections": [{"id": 1}, {"id": 3}]}], "inspections"),
-    gets("mia", "/buildings?select=id,inspections(id)", [], "inspections"),
-    gets("moe", "/inspections?select=count()", [{"count": 4}]),
-    gets("ada", "/reports_lead?select=id,inspections(id,buildings(id))",
+    reads_exactly("mia", "/buildings?select=id,inspections(id)", [], "inspections"),
+    reads_exactly("moe", "/inspections?select=count()", [{"count": 4}]),
+    reads_exactly("ada", "/reports_lead?select=id,inspections(id,buildings(id))",
          [{"id": 1, "inspections": {"id": 2, "buildings": {"id": 1}}},
           {"id": 2, "inspections": {"id": 2, "buildings": {"id": 1}}}]),
 ]  # fmt: skip
-# ── writing: who, what, how it ends ──────────────────────────────────────────────────────────────────────
+# ── writes: user, method, path, body, expected response ──────────────────────────────────────────────────
 
-PRIVILEGE = (403, "42501", "permission denied for table {}")
-RULE = (403, "42501", 'new row violates row-level security policy for table "{}"')
-NONE = (200, None, [])
+NO_PRIVILEGE = (403, "42501", "permission denied for table {}")
+RULE_VIOLATION = (403, "42501", 'new row violates row-level security policy for table "{}"')
+NO_ROWS = (200, None, [])
 BUILDING = {"name": "N", "client_id": 1}
 MANAGER = {"email": "n@n.example", "name": "N", "role": "client_manager", "client_id": 1}
-DONE = (None, None, None)
+SUCCEEDS = (None, None, None)
 WRITES: list[tuple] = [
-    ("ada", "POST", "/buildings", BUILDING, DONE),
-    ("ada", "POST", "/buildings", {**BUILDING, "client_id": 2}, RULE),
-    ("ada", "PATCH", "/buildings?id=eq.1", {"client_id": 2}, RULE),
-    ("ada", "PATCH", "/buildings?id=eq.1", {"units": 1}, DONE),
-    ("ada", "PATCH", "/buildings?id=eq.5", {"units": 1}, NONE),
-    ("ada", "PATCH", "/buildings?id=eq.4", {"client_id": 1}, NONE),
-    ("ada", "DELETE", "/buildings?id=eq.5", None, NONE),
-    ("ada", "DELETE", "/buildings?id=eq.6", None, DONE),
+    ("ada", "POST", "/buildings", BUILDING, SUCCEEDS),
+    ("ada", "POST", "/buildings", {**BUILDING, "client_id": 2}, RULE_VIOLATION),
+    ("ada", "PATCH", "/buildings?id=eq.1", {"client_id": 2}, RULE_VIOLATION),
+    ("ada", "PATCH", "/buildings?id=eq.1", {"units": 1}, SUCCEEDS),
+    ("ada", "PATCH", "/buildings?id=eq.5", {"units": 1}, NO_ROWS),
+    ("ada", "PATCH", "/buildings?id=eq.4", {"client_id": 1}, NO_ROWS),
+    ("ada", "DELETE", "/buildings?id=eq.5", None, NO_ROWS),
+    ("ada", "DELETE", "/buildings?id=eq.6", None, SUCCEEDS),
     ("ada", "POST", "/buildings", {**BUILDING, "id": 500}, (400, "428C9", None)),
     ("ada", "PATCH", "/buildings?id=eq.1", {"updated_at": "2020-01-01"}, (400, "428C9", None)),
-    ("ada", "POST", "/inspections", {"building_id": 1, "inspection_type": "x"}, DONE),
-    ("ada", "POST", "/inspections", {"building_id": 5, "inspection_type": "x"}, RULE),
-    ("ada", "POST", "/inspections", {"building_id": 4, "inspection_type": "x"}, RULE),
-    ("ada", "PATCH", "/inspections?id=eq.1", {"building_id": 5}, RULE),
-    ("ada", "PATCH", "/inspections?id=eq.1", {"notes": "n"}, DONE),
-    ("ada", "PATCH", "/inspections?id=eq.8", {"notes": "n"}, NONE),
-    ("bob", "PATCH", "/inspections?id=eq.3", {"notes": "n"}, NONE),
-    ("bob", "DELETE", "/inspections?id=eq.3", None, NONE),
-    ("bob", "DELETE", "/inspections?id=eq.7", None, DONE),
-    ("ada", "POST", "/reports_lead", {"inspection_id": 1, "gun_id": 1}, DONE),
-    ("ada", "POST", "/reports_lead", {"inspection_id": 8, "gun_id": 1}, RULE),
-    ("bob", "POST", "/reports_lead", {"inspection_id": 3, "gun_id": 1}, RULE),
-    ("ada", "PATCH", "/reports_lead?id=eq.1", {"inspection_id": 6}, RULE),
-    ("ada", "PATCH", "/reports_lead?id=eq.1", {"gun_id": 9}, DONE),
-    ("ada", "PATCH", "/reports_lead?id=eq.3", {"gun_id": 9}, NONE),
-    ("bob", "DELETE", "/reports_lead?id=in.(1,2)", None, NONE),
-    ("ada", "POST", "/users", MANAGER, DONE),
-    ("ada", "POST", "/users", {**MANAGER, "role": "client_admin"}, RULE),
-    ("ada", "POST", "/users", {**MANAGER, "client_id": 2}, RULE),
-    ("ada", "POST", "/users", {**MANAGER, "role": "super_admin", "client_id": None}, RULE),
-    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"role": "client_admin"}, RULE),
-    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}, RULE),
-    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"name": "M"}, DONE),
-    ("ada", "PATCH", f"/users?id=eq.{ADA}", {"name": "M"}, NONE),
-    ("ada", "DELETE", f"/users?id=eq.{MAX}", None, NONE),
-    ("ada", "DELETE", f"/users?id=eq.{ADA}", None, NONE),
-    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MIA, "building_id": 2}, DONE),
-    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MIA, "building_id": 5}, RULE),
-    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MAX, "building_id": 2}, RULE),
-    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": ADA, "building_id": 2}, RULE),
+    ("ada", "POST", "/inspections", {"building_id": 1, "inspection_type": "x"}, SUCCEEDS),
+    ("ada", "POST", "/inspections", {"building_id": 5, "inspection_type": "x"}, RULE_VIOLATION),
+    ("ada", "POST", "/inspections", {"building_id": 4, "inspection_type": "x"}, RULE_VIOLATION),
+    ("ada", "PATCH", "/inspections?id=eq.1", {"building_id": 5}, RULE_VIOLATION),
+    ("ada", "PATCH", "/inspections?id=eq.1", {"notes": "n"}, SUCCEEDS),
+    ("ada", "PATCH", "/inspections?id=eq.8", {"notes": "n"}, NO_ROWS),
+    ("bob", "PATCH", "/inspections?id=eq.3", {"notes": "n"}, NO_ROWS),
+    ("bob", "DELETE", "/inspections?id=eq.3", None, NO_ROWS),
+    ("bob", "DELETE", "/inspections?id=eq.7", None, SUCCEEDS),
+    ("ada", "POST", "/reports_lead", {"inspection_id": 1, "gun_id": 1}, SUCCEEDS),
+    ("ada", "POST", "/reports_lead", {"inspection_id": 8, "gun_id": 1}, RULE_VIOLATION),
+    ("bob", "POST", "/reports_lead", {"inspection_id": 3, "gun_id": 1}, RULE_VIOLATION),
+    ("ada", "PATCH", "/reports_lead?id=eq.1", {"inspection_id": 6}, RULE_VIOLATION),
+    ("ada", "PATCH", "/reports_lead?id=eq.1", {"gun_id": 9}, SUCCEEDS),
+    ("ada", "PATCH", "/reports_lead?id=eq.3", {"gun_id": 9}, NO_ROWS),
+    ("bob", "DELETE", "/reports_lead?id=in.(1,2)", None, NO_ROWS),
+    ("ada", "POST", "/users", MANAGER, SUCCEEDS),
+    ("ada", "POST", "/users", {**MANAGER, "role": "client_admin"}, RULE_VIOLATION),
+    ("ada", "POST", "/users", {**MANAGER, "client_id": 2}, RULE_VIOLATION),
+    ("ada", "POST", "/users", {**MANAGER, "role": "super_admin", "client_id": None}, RULE_VIOLATION),
+    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"role": "client_admin"}, RULE_VIOLATION),
+    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"client_id": 2}, RULE_VIOLATION),
+    ("ada", "PATCH", f"/users?id=eq.{MOE}", {"name": "M"}, SUCCEEDS),
+    ("ada", "PATCH", f"/users?id=eq.{ADA}", {"name": "M"}, NO_ROWS),
+    ("ada", "DELETE", f"/users?id=eq.{MAX}", None, NO_ROWS),
+    ("ada", "DELETE", f"/users?id=eq.{ADA}", None, NO_ROWS),
+    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MIA, "building_id": 2}, SUCCEEDS),
+    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MIA, "building_id": 5}, RULE_VIOLATION),
+    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": MAX, "building_id": 2}, RULE_VIOLATION),
+    ("ada", "POST", f"/{MGR_BUILDING}", {"manager_id": ADA, "building_id": 2}, RULE_VIOLATION),
     ("ada", "POST", f"/{MGR_BUILDING}",
-     {"manager_id": MIA, "building_id": 2, "assigned_by": ROOT}, RULE),
-    ("ada", "PATCH", f"/{MGR_BUILDING}?building_id=eq.1", {"assigned_by": ROOT}, RULE),
-    ("ada", "DELETE", f"/{MGR_BUILDING}?building_id=eq.1", None, DONE),
-    ("bob", "DELETE", f"/{MGR_BUILDING}?building_id=eq.1", None, NONE),
-    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MIA, "inspection_id": 4}, DONE),
-    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MIA, "inspection_id": 8}, RULE),
-    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MAX, "inspection_id": 4}, RULE),
-    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": ADA, "inspection_id": 4}, RULE),
+     {"manager_id": MIA, "building_id": 2, "assigned_by": ROOT}, RULE_VIOLATION),
+    ("ada", "PATCH", f"/{MGR_BUILDING}?building_id=eq.1", {"assigned_by": ROOT}, RULE_VIOLATION),
+    ("ada", "DELETE", f"/{MGR_BUILDING}?building_id=eq.1", None, SUCCEEDS),
+    ("bob", "DELETE", f"/{MGR_BUILDING}?building_id=eq.1", None, NO_ROWS),
+    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MIA, "inspection_id": 4}, SUCCEEDS),
+    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MIA, "inspection_id": 8}, RULE_VIOLATION),
+    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": MAX, "inspection_id": 4}, RULE_VIOLATION),
+    ("ada", "POST", f"/{MGR_INSPECTION}", {"manager_id": ADA, "inspection_id": 4}, RULE_VIOLATION),
     ("ada", "POST", f"/{MGR_INSPECTION}",
-     {"manager_id": MIA, "inspection_id": 4, "assigned_by": ROOT}, RULE),
-    ("ada", "PATCH", f"/{MGR_INSPECTION}?inspection_id=eq.3", {"assigned_by": ROOT}, RULE),
-    ("ada", "DELETE", f"/{MGR_INSPECTION}?inspection_id=eq.3", None, DONE),
-    ("root", "POST", "/clients", {"name": "N"}, DONE),
-    ("root", "PATCH", "/clients?id=eq.1", {"name": "N"}, DONE),
-    ("root", "POST", "/inspectors", {"name": "N"}, DONE),
-    ("root", "DELETE", "/inspectors?id=eq.1", None, DONE),
-    ("root", "PATCH", "/buildings?id=eq.4", {"units": 1}, DONE),
-    ("root", "PATCH", "/inspections?id=eq.6", {"notes": "n"}, DONE),
-    ("root", "PATCH", "/reports_lead?id=eq.3", {"gun_id": 1}, DONE),
-    ("root", "PATCH", f"/users?id=eq.{MAX}", {"name": "n"}, DONE),
+     {"manager_id": MIA, "inspection_id": 4, "assigned_by": ROOT}, RULE_VIOLATION),
+    ("ada", "PATCH", f"/{MGR_INSPECTION}?inspection_id=eq.3", {"assigned_by": ROOT}, RULE_VIOLATION),
+    ("ada", "DELETE", f"/{MGR_INSPECTION}?inspection_id=eq.3", None, SUCCEEDS),
+    ("root", "POST", "/clients", {"name": "N"}, SUCCEEDS),
+    ("root", "PATCH", "/clients?id=eq.1", {"name": "N"}, SUCCEEDS),
+    ("root", "POST", "/inspectors", {"name": "N"}, SUCCEEDS),
+    ("root", "DELETE", "/inspectors?id=eq.1", None, SUCCEEDS),
+    ("root", "PATCH", "/buildings?id=eq.4", {"units": 1}, SUCCEEDS),
+    ("root", "PATCH", "/inspections?id=eq.6", {"notes": "n"}, SUCCEEDS),
+    ("root", "PATCH", "/reports_lead?id=eq.3", {"gun_id": 1}, SUCCEEDS),
+    ("root", "PATCH", f"/users?id=eq.{MAX}", {"name": "n"}, SUCCEEDS),
     *[
-        ("root", "POST", f"/{table}", {oracle.KEYS[table][0]: who, oracle.KEYS[table][1]: 2}, DONE)
+        ("root", "POST", f"/{table}", {oracle.KEYS[table][0]: who, oracle.KEYS[table][1]: 2}, SUCCEEDS)
         for table, who in (
             (ADM_BUILDING, BOB), (ADM_INSPECTION, BOB), (MGR_BUILDING, MAX), (MGR_INSPECTION, MAX))
     ],
@@ -153,35 +153,35 @@ WRITES: list[tuple] = [
     ("root", "DELETE", f"/users?id=eq.{ROOT}", None, (400, "23514", None)),
     ("root", "PATCH", f"/users?id=eq.{ROOT}", {"role": "client_admin", "client_id": 1},
      (400, "23514", None)),
-    *[("ada", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, PRIVILEGE)
+    *[("ada", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
       for table in ("clients", "inspectors", ADM_BUILDING, ADM_INSPECTION)
       for method in ("POST", "PATCH", "DELETE")],
-    *[("moe", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, PRIVILEGE)
+    *[("moe", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
       for table in RESOURCES for method in ("POST", "PATCH", "DELETE")],
 ]  # fmt: skip
 
 
-def writes(who: str, method: str, path: str, body: object, end: tuple) -> Probe:
+def writes(who: str, method: str, path: str, body: object, expected: tuple) -> Probe:
     table = path[1:].split("?")[0]
-    status, code, said = end
+    status, code, detail = expected
 
-    def run(site: Site) -> None:
-        answer = send(site, who, method, path, body if method != "DELETE" else None, prefer=UNDONE)
+    def run(instance: ServiceInstance) -> None:
+        response = send(instance, who, method, path, body if method != "DELETE" else None, prefer=ROLLBACK_PREFERENCE)
         if status is None:
-            expect(answer.status in (200, 201) and answer.json != [], answer)
+            expect(response.status in (200, 201) and response.json != [], response)
             return
-        expect((answer.status, answer.code) == (status, code), answer)
-        if isinstance(said, list):
-            expect(answer.json == said, answer)
-        elif said is not None:
-            expect(answer.json["message"] == said.format(table), answer)
+        expect((response.status, response.code) == (status, code), response)
+        if isinstance(detail, list):
+            expect(response.json == detail, response)
+        elif detail is not None:
+            expect(response.json["message"] == detail.format(table), response)
 
-    name = f"{who} {method} {path} {body} -> {status or 'done'}"
+    name = f"{who} {method} {path} {body} -> {status or 'success'}"
     return Probe(name, frozenset((table, "write", who)), run)
 
 
-# What root writes first, and what somebody is then shown, or may take back of it.
-GIVEN: list[tuple] = [
+# Table and row that root inserts; then user, method, path and expected rows.
+AFTER_ROOT_WRITES: list[tuple] = [
     (f"/{MGR_BUILDING}", {"manager_id": MOE, "building_id": 4},
      "ada", "DELETE", f"/{MGR_BUILDING}?building_id=eq.4", []),
     (f"/{MGR_INSPECTION}", {"manager_id": MOE, "inspection_id": 6},
@@ -191,17 +191,17 @@ GIVEN: list[tuple] = [
 ]  # fmt: skip
 
 
-def given(table: str, row: dict, who: str, method: str, path: str, rows: list) -> Probe:
-    def run(site: Site) -> None:
+def after_root_write(table: str, row: dict, who: str, method: str, path: str, rows: list) -> Probe:
+    def run(instance: ServiceInstance) -> None:
         try:
-            expect(send(site, "root", "POST", table, row).status == 201, row)
-            answer = send(site, who, method, path, prefer=UNDONE)
-            expect(answer.json == rows, answer)
+            expect(send(instance, "root", "POST", table, row).status == 201, row)
+            response = send(instance, who, method, path, prefer=ROLLBACK_PREFERENCE)
+            expect(response.json == rows, response)
         finally:
-            site.load(cast_world())
+            instance.load(cast_world())
 
-    about = frozenset((table[1:], "read" if method == "GET" else "write", who))
-    return Probe(f"{who} {method} {path} of what root gave", about, run)
+    tags = frozenset((table[1:], "read" if method == "GET" else "write", who))
+    return Probe(f"{who} {method} {path} after root's insert", tags, run)
 
 
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────
@@ -227,7 +227,7 @@ CALLS: list[tuple] = [
     *[(who, f"assign_{kind}s_to_client_admin", {"admin_id": BOB, f"{kind}_ids": [1]}, 403, None)
       for kind in ("building", "inspection") for who in ("ada", "moe")],
     *[("root", f"assign_{kind}s_to_client_admin", {"admin_id": whom, f"{kind}_ids": [1]}, 400, None)
-      for kind in ("building", "inspection") for whom in (MOE, NO_ONE)],
+      for kind in ("building", "inspection") for whom in (MOE, UNKNOWN_USER_ID)],
     *[(who, "assign_to_client_manager",
        {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("bob", 400), ("moe", 403))],
@@ -239,10 +239,10 @@ CALLS: list[tuple] = [
 
 
 def calls(who: str, function: str, arguments: dict, status: int, value: object) -> Probe:
-    def run(site: Site) -> None:
-        answer = send(site, who, "POST", f"/rpc/{function}", arguments, prefer="tx=rollback")
-        expect(answer.status == status, answer)
-        expect(value is None or answer.json is value, answer)
+    def run(instance: ServiceInstance) -> None:
+        response = send(instance, who, "POST", f"/rpc/{function}", arguments, prefer="tx=rollback")
+        expect(response.status == status, response)
+        expect(value is None or response.json is value, response)
 
     name = f"{who} calls {function} {arguments}"
     return Probe(name, frozenset((function, "call", who)), run)

@@ -1,9 +1,9 @@
-"""Hypothesis strategies for requests: the grammar said once more, so that what fails can be made small."""
+"""Hypothesis strategies for requests. They generate the same grammar as the generators, and can shrink a failure."""
 
 from hypothesis import strategies as st
 
 from tests.conftest import RESOURCES
-from tests.safety.queries import CASTS, EMBEDS
+from tests.safety.read_generator import CASTS, EMBEDS
 from tests.support.columns import COLUMNS
 
 tables = st.sampled_from(RESOURCES)
@@ -47,16 +47,19 @@ operators = st.sampled_from(
 )
 
 items = st.builds("{}{}{}{}".format, aliases, names, aggregates, casts)
-written_embeds = st.sampled_from(
-    sorted({way[0] for ways in EMBEDS.values() for way in ways} | {"nope", "sqlite_master", "users!nope"})
+embed_targets = st.sampled_from(
+    sorted(
+        {relationship[0] for relationships in EMBEDS.values() for relationship in relationships}
+        | {"nope", "sqlite_master", "users!nope"}
+    )
 )
 joins = st.sampled_from(("", "", "!inner", "!left"))
 
 
-def embedding(inside: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    listed = st.lists(inside, max_size=4).map(",".join)
-    one = st.builds("{}{}{}({})".format, st.sampled_from(("", "", "x:", "...")), written_embeds, joins, listed)
-    return st.one_of(items, one)
+def embedding(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    listed = st.lists(inner, max_size=4).map(",".join)
+    embed = st.builds("{}{}{}({})".format, st.sampled_from(("", "", "x:", "...")), embed_targets, joins, listed)
+    return st.one_of(items, embed)
 
 
 selects = st.lists(st.recursive(items, embedding, max_leaves=8), max_size=4).map(",".join)
@@ -76,8 +79,8 @@ operations = st.one_of(
 conditions = st.builds("{}.{}".format, names, operations)
 trees = st.recursive(
     conditions,
-    lambda inside: st.builds(
-        "{}({})".format, st.sampled_from(("and", "or", "not.and", "not.or")), st.lists(inside, max_size=3).map(",".join)
+    lambda inner: st.builds(
+        "{}({})".format, st.sampled_from(("and", "or", "not.and", "not.or")), st.lists(inner, max_size=3).map(",".join)
     ),
     max_leaves=6,
 )
@@ -134,7 +137,7 @@ json_values = st.recursive(
         st.text(max_size=8),
         st.sampled_from(("2025-05-05", "1", "\x00", "\ud800", "client_manager", "a@b.example")),
     ),
-    lambda inside: st.one_of(st.lists(inside, max_size=3), st.dictionaries(st.text(max_size=4), inside, max_size=3)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)),
     max_leaves=6,
 )
 payload_rows = st.dictionaries(names, json_values, max_size=5)

@@ -1,7 +1,6 @@
-"""No input breaks it: whatever comes in, a success or an error of the four keys goes out, never a 5xx, never late, and
-what is refused has written nothing.
+"""Fuzzing: every input gets a success or a complete error, never a 5xx, within the time limit.
 
-What was found is kept in `corpus/`, one input a line in Python's notation for bytes, and tried first.
+A refused request writes nothing. `corpus/` keeps inputs that once failed, one Python bytes literal a line.
 """
 
 import ast
@@ -25,208 +24,212 @@ from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.querystring import parse
 from tests.conftest import RESOURCES
 from tests.safety import strategies
-from tests.safety.breaking import BREAKS, breaks, broken
-from tests.safety.examples import share, sized
-from tests.safety.grammar import Grammar
-from tests.safety.killers import USERS, cast_world
-from tests.safety.sites import Answer, Asking, Site, asking
-from tests.safety.twins import seen_by
+from tests.safety.byte_mutations import BYTE_MUTATIONS, mutated, mutation_steps
+from tests.safety.hypothesis_settings import deterministic_settings, scaled_count
+from tests.safety.mutation_suite import USERS, cast_world
+from tests.safety.request_generator import RequestGenerator
+from tests.safety.service_instances import HttpRequest, HttpResponse, ServiceInstance, make_request
 from tests.safety.vocabulary import Vocabulary
+from tests.safety.world_pairs import visible_rows
 from tests.support import oracle
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
-LATE_SECONDS = 1.0
-BREAKS_PER_QUERY = 10
-COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = map(share, (1_000, 1_000, 600))
+SECONDS_MAX = 1.0
+MUTATIONS_PER_QUERY = 10
+COMMIT_QUERIES, COMMIT_REQUESTS, COMMIT_BODIES = map(scaled_count, (1_000, 1_000, 600))
 LONG_QUERIES, LONG_REQUESTS, LONG_BODIES = 100_000, 200_000, 200_000
 COVERAGE_SECONDS = 30 * 60
-KEYS = {"code", "message", "details", "hint"}
+ERROR_KEYS = {"code", "message", "details", "hint"}
 
 
-def kept(name: str) -> list[bytes]:
+def corpus(name: str) -> list[bytes]:
     lines = (CORPUS / name).read_text(encoding="ascii").splitlines()
     return [ast.literal_eval(line) for line in lines if line and not line.startswith("#")]
 
 
-# ── the parser alone ─────────────────────────────────────────────────────────────────────────────────────
+# ── query parser ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def read_query(raw: bytes) -> None:
-    """Parse, or refuse with a fault; anything else is a bug."""
+    """Parse a query. Only a Fault may be raised."""
     with suppress(Fault):
         querystring.parse(raw)
 
 
-def read_many(raw: bytes, steps: list) -> None:
-    """One query and ten ways of breaking it."""
+def read_mutated(raw: bytes, steps: list) -> None:
+    """Parse one query and ten mutations of it."""
     read_query(raw)
     for count in range(len(steps)):
-        read_query(broken(raw, steps[: count + 1]))
+        read_query(mutated(raw, steps[: count + 1]))
     rng = random.Random(raw + bytes(len(steps)))
-    for _ in range(BREAKS_PER_QUERY - len(steps)):
-        read_query(broken(raw, [(step, rng.randrange(2_000), rng.randrange(256)) for step, _, _ in steps]))
+    for _ in range(MUTATIONS_PER_QUERY - len(steps)):
+        read_query(mutated(raw, [(step, rng.randrange(2_000), rng.randrange(256)) for step, _, _ in steps]))
 
 
-@pytest.mark.sqlite("asks no database")
-@sized(COMMIT_QUERIES)
-@given(raw=strategies.queries, steps=breaks)
-def test_the_parser_refuses_or_understands(raw: bytes, steps: list) -> None:
-    read_many(raw, steps)
+@pytest.mark.sqlite("the parser uses no database")
+@deterministic_settings(COMMIT_QUERIES)
+@given(raw=strategies.queries, steps=mutation_steps)
+def test_query_parser_returns_or_raises_fault(raw: bytes, steps: list) -> None:
+    read_mutated(raw, steps)
 
 
 @pytest.mark.long
-@sized(LONG_QUERIES)
-@given(raw=strategies.queries, steps=breaks)
-def test_the_parser_refuses_or_understands_at_length(raw: bytes, steps: list) -> None:
-    read_many(raw, steps)
+@deterministic_settings(LONG_QUERIES)
+@given(raw=strategies.queries, steps=mutation_steps)
+def test_query_parser_returns_or_raises_fault_long(raw: bytes, steps: list) -> None:
+    read_mutated(raw, steps)
 
 
-@pytest.mark.parametrize("raw", kept("queries.txt"), ids=str)
-def test_the_parser_and_what_was_found(raw: bytes) -> None:
+@pytest.mark.parametrize("raw", corpus("queries.txt"), ids=str)
+def test_query_parser_on_corpus(raw: bytes) -> None:
     read_query(raw)
 
 
-@sized(500)
-@given(text=st.text(max_size=60), steps=breaks)
+@deterministic_settings(500)
+@given(text=st.text(max_size=60), steps=mutation_steps)
 @example(text="return=representation, count=exact", steps=[])
-def test_headers_are_refused_or_understood(text: str, steps: list) -> None:
-    raw = broken(text.encode("utf-8", "replace"), steps).decode("latin-1")
+def test_header_parsers_return_or_raise_fault(text: str, steps: list) -> None:
+    raw = mutated(text.encode("utf-8", "replace"), steps).decode("latin-1")
     for read in (lambda: parse_prefer((raw,)), lambda: parse_accept(raw)):
         with suppress(Fault):
             read()
 
 
 @pytest.mark.control
-def test_a_parser_that_breaks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: one that raises IndexError on two commas."""
+def test_fuzzing_finds_planted_index_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: a parser that raises IndexError on two commas."""
 
-    def careless(raw: bytes) -> object:
+    def failing_parse(raw: bytes) -> object:
         if b",," in raw:
             raise IndexError(raw)
         return parse(raw)
 
-    monkeypatch.setattr(querystring, "parse", careless)
+    monkeypatch.setattr(querystring, "parse", failing_parse)
 
-    @sized(COMMIT_QUERIES)
-    @given(raw=strategies.queries, steps=breaks)
-    def hunt(raw: bytes, steps: list) -> None:
-        read_many(raw, steps)
+    @deterministic_settings(COMMIT_QUERIES)
+    @given(raw=strategies.queries, steps=mutation_steps)
+    def fuzz(raw: bytes, steps: list) -> None:
+        read_mutated(raw, steps)
 
     with pytest.raises(IndexError):
-        hunt()
+        fuzz()
 
 
-# ── whole requests ───────────────────────────────────────────────────────────────────────────────────────
+# ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
-WHO = ("root", "ada", "moe", None)
+CALLERS = ("root", "ada", "moe", None)
 METHODS = ("GET", "GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS")
 PREFIXES = ("/", "/", "/rest/v1/", "/rpc/", "/", "//", "/%2e%2e/", "/auth/v1/")
 NAMES = (*RESOURCES, "nope", "get_building_stats", "check_building_access_v2", "assign_to_client_manager", "")
 
 
-class Lab:
-    """A site with the cast in it, whose rows are looked at after each refusal."""
+class FuzzTarget:
+    """An instance with the cast's rows. After each write request, it checks the rows."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.people = {who: user(who) for who in WHO}
+    def __init__(self, instance: ServiceInstance) -> None:
+        self.instance = instance
+        self.users = {who: user_named(who) for who in CALLERS}
         self.restore()
 
     def restore(self) -> None:
-        self.site.load(cast_world())
-        self.before = self.site.world()
+        self.instance.load(cast_world())
+        self.before = self.instance.world()
 
-    def send(self, who: str | None, request: Asking) -> Answer:
-        began = time.thread_time()  # what it costs, however busy the machine is
-        answer = self.site.send(self.people[who], request)
-        seconds = time.thread_time() - began
-        assert answer.status < 500, f"{who} {request}\n{answer}"
-        assert seconds < LATE_SECONDS, f"{seconds:.2f} s: {who} {request}"
-        if answer.status >= 400 and request.method != "HEAD":
-            body = answer.json
-            assert set(body) >= KEYS, f"{who} {request}\n{answer}"
-            assert answer.header("content-type").startswith("application/json"), answer
+    def send(self, who: str | None, request: HttpRequest) -> HttpResponse:
+        started = time.thread_time()  # CPU time, independent of other load
+        response = self.instance.send(self.users[who], request)
+        seconds = time.thread_time() - started
+        assert response.status < 500, f"{who} {request}\n{response}"
+        assert seconds < SECONDS_MAX, f"{seconds:.2f} s: {who} {request}"
+        if response.status >= 400 and request.method != "HEAD":
+            body = response.json
+            assert set(body) >= ERROR_KEYS, f"{who} {request}\n{response}"
+            assert response.header("content-type").startswith("application/json"), response
         if request.method in ("POST", "PATCH", "PUT", "DELETE"):
-            self.look_after(who, request, answer)
-        return answer
+            self.check_refusal_wrote_nothing(who, request, response)
+        return response
 
-    def look_after(self, who: str | None, request: Asking, answer: Answer) -> None:
-        after = self.site.world()
+    def check_refusal_wrote_nothing(self, who: str | None, request: HttpRequest, response: HttpResponse) -> None:
+        after = self.instance.world()
         if after == self.before:
             return
-        assert answer.status < 300, f"refused, and written all the same: {who} {request}\n{answer}"
+        assert response.status < 300, f"a refused request changed rows: {who} {request}\n{response}"
         self.restore()
 
 
-def user(who: str | None) -> dict | None:
+def user_named(who: str | None) -> dict | None:
     ids = {"root": "01", "ada": "11", "moe": "12"}
     return USERS[f"00000000-0000-4000-8000-0000000000{ids[who]}"] if who is not None else None
 
 
 @pytest.fixture(scope="module")
-def lab(site: Site) -> Lab:
-    return Lab(site)
+def fuzz_target(instance: ServiceInstance) -> FuzzTarget:
+    return FuzzTarget(instance)
 
 
 @st.composite
-def requests(draw: Callable) -> tuple[str | None, Asking]:
+def requests(draw: Callable) -> tuple[str | None, HttpRequest]:
     path = draw(st.sampled_from(PREFIXES)) + draw(st.sampled_from(NAMES))
-    query = broken(draw(strategies.queries), draw(breaks)) if draw(st.booleans()) else b""
+    query = mutated(draw(strategies.queries), draw(mutation_steps)) if draw(st.booleans()) else b""
     method = draw(st.sampled_from(METHODS))
     body = None
     if method in ("POST", "PATCH", "PUT"):
         body = draw(strategies.payloads)
     named = {name: value for name, value in draw(strategies.headers).items() if value or name != "range"}
     raw = None if body is None else json.dumps(body).encode("utf-8", "surrogatepass")
-    return draw(st.sampled_from(WHO)), asking(method, f"{path}?{readable(query)}", raw, **named)
+    return draw(st.sampled_from(CALLERS)), make_request(method, f"{path}?{quoted_query(query)}", raw, **named)
 
 
-def readable(raw: bytes) -> str:
-    """A query as it may stand on a request line: every byte, but none that would end it."""
+def quoted_query(raw: bytes) -> str:
+    """Return a query for a request line, with unsafe bytes percent-encoded."""
     return "".join(chr(b) if 33 <= b < 127 and b != 35 else f"%{b:02x}" for b in raw)
 
 
-@sized(COMMIT_REQUESTS)
+@deterministic_settings(COMMIT_REQUESTS)
 @given(sent=requests())
-def test_a_request_is_answered_or_refused(lab: Lab, sent: tuple) -> None:
-    lab.send(*sent)
+def test_request_gets_success_or_complete_error(fuzz_target: FuzzTarget, sent: tuple) -> None:
+    fuzz_target.send(*sent)
 
 
 @pytest.mark.long
-@sized(LONG_REQUESTS)
+@deterministic_settings(LONG_REQUESTS)
 @given(sent=requests())
-def test_a_request_is_answered_or_refused_at_length(lab: Lab, sent: tuple) -> None:
-    lab.send(*sent)
+def test_request_gets_success_or_complete_error_long(fuzz_target: FuzzTarget, sent: tuple) -> None:
+    fuzz_target.send(*sent)
 
 
-@pytest.mark.parametrize("raw", kept("queries.txt"), ids=str)
-def test_a_request_and_what_was_found(lab: Lab, raw: bytes) -> None:
+@pytest.mark.parametrize("raw", corpus("queries.txt"), ids=str)
+def test_requests_of_corpus_get_success_or_complete_error(fuzz_target: FuzzTarget, raw: bytes) -> None:
     for table in ("inspections", "users"):
         for method in ("GET", "DELETE"):
-            lab.send("ada", asking(method, f"/{table}?{readable(raw)}"))
+            fuzz_target.send("ada", make_request(method, f"/{table}?{quoted_query(raw)}"))
 
 
-def drawn_requests(seed: int, count: int) -> Iterator[tuple[str, Asking]]:
-    """Well-formed requests of the two worlds' grammar, whose queries are then broken."""
+def mutated_requests(seed: int, count: int) -> Iterator[tuple[str, HttpRequest]]:
+    """Yield well-formed requests of the two-worlds generator with mutated queries."""
     rng = random.Random(seed)
     world = cast_world()
     for number in range(count):
         who = rng.choice(("root", "ada", "moe"))
-        grammar = Grammar(rng, Vocabulary.of(seen_by(world, user(who)), world), user(who))
-        grammar.fresh = number * 10
-        request = grammar.request()
+        generator = RequestGenerator(
+            rng, Vocabulary.from_worlds(visible_rows(world, user_named(who)), world), user_named(who)
+        )
+        generator.serial = number * 10
+        request = generator.request()
         path, _, query = request.path.partition("?")
-        steps = [(rng.choice(BREAKS), rng.randrange(400), rng.randrange(256)) for _ in range(rng.randrange(3))]
+        steps = [(rng.choice(BYTE_MUTATIONS), rng.randrange(400), rng.randrange(256)) for _ in range(rng.randrange(3))]
         yield (
             who,
-            Asking(request.method, f"{path}?{readable(broken(query.encode(), steps))}", request.body, request.headers),
+            HttpRequest(
+                request.method, f"{path}?{quoted_query(mutated(query.encode(), steps))}", request.body, request.headers
+            ),
         )
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_well_formed_requests_that_were_broken(lab: Lab, seed: int) -> None:
-    for who, request in drawn_requests(seed, 100):
-        lab.send(who, request)
+def test_mutated_requests_get_success_or_complete_error(fuzz_target: FuzzTarget, seed: int) -> None:
+    for who, request in mutated_requests(seed, 100):
+        fuzz_target.send(who, request)
 
 
 # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -238,44 +241,44 @@ def bodies(draw: Callable) -> tuple[str, str, bytes]:
     if draw(st.integers(0, 3)) == 0:
         rows = draw(st.lists(st.lists(strategies.plain_values, max_size=4), max_size=4))
         raw = "\n".join(",".join(row) for row in rows).encode("utf-8", "replace")
-        return draw(strategies.tables), "text/csv", broken(raw, draw(breaks))
-    return draw(strategies.tables), "application/json", broken(raw, draw(breaks))
+        return draw(strategies.tables), "text/csv", mutated(raw, draw(mutation_steps))
+    return draw(strategies.tables), "application/json", mutated(raw, draw(mutation_steps))
 
 
-def send_body(lab: Lab, sent: tuple[str, str, bytes]) -> None:
+def send_body(fuzz_target: FuzzTarget, sent: tuple[str, str, bytes]) -> None:
     table, kind, raw = sent
     key = oracle.KEYS.get(table, ("id",))[0]
     for method, path in (("POST", f"/{table}"), ("PATCH", f"/{table}?{key}=not.is.null")):
-        lab.send("root", asking(method, path, raw, content_type=kind))
+        fuzz_target.send("root", make_request(method, path, raw, content_type=kind))
 
 
-@sized(COMMIT_BODIES)
+@deterministic_settings(COMMIT_BODIES)
 @given(sent=bodies())
-def test_a_body_is_taken_or_refused_whole(lab: Lab, sent: tuple) -> None:
-    send_body(lab, sent)
+def test_refused_body_writes_nothing(fuzz_target: FuzzTarget, sent: tuple) -> None:
+    send_body(fuzz_target, sent)
 
 
 @pytest.mark.long
-@sized(LONG_BODIES)
+@deterministic_settings(LONG_BODIES)
 @given(sent=bodies())
-def test_a_body_is_taken_or_refused_whole_at_length(lab: Lab, sent: tuple) -> None:
-    send_body(lab, sent)
+def test_refused_body_writes_nothing_long(fuzz_target: FuzzTarget, sent: tuple) -> None:
+    send_body(fuzz_target, sent)
 
 
-@pytest.mark.parametrize("raw", kept("bodies.txt"), ids=lambda raw: str(raw[:60]))
-def test_bodies_and_what_was_found(lab: Lab, raw: bytes) -> None:
+@pytest.mark.parametrize("raw", corpus("bodies.txt"), ids=lambda raw: str(raw[:60]))
+def test_refused_bodies_of_corpus_write_nothing(fuzz_target: FuzzTarget, raw: bytes) -> None:
     for kind in ("application/json", "text/csv"):
-        send_body(lab, ("buildings", kind, raw))
+        send_body(fuzz_target, ("buildings", kind, raw))
 
 
-# ── guided by coverage ───────────────────────────────────────────────────────────────────────────────────
+# ── coverage-guided fuzzing ──────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.long
-def test_the_parser_guided_by_coverage(tmp_path: pathlib.Path) -> None:
-    """Half an hour of libFuzzer on the parser; a crash is an input for the corpus."""
+def test_query_parser_under_coverage_guided_fuzzing(tmp_path: pathlib.Path) -> None:
+    """Run libFuzzer on the parser for 30 minutes. Add a crash to the corpus."""
     pytest.importorskip("atheris", reason="atheris is not installed: pip install atheris")
-    for number, raw in enumerate(kept("queries.txt")):
+    for number, raw in enumerate(corpus("queries.txt")):
         (tmp_path / f"seed{number}").write_bytes(raw)
 
     run = subprocess.run(

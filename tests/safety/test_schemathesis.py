@@ -1,42 +1,48 @@
-"""The OpenAPI document is kept, by what `documented` draws from it."""
+"""Responses conform to the served OpenAPI document."""
 
 import importlib
 from types import ModuleType
 
 import pytest
 
-from tests.safety.examples import share
-from tests.safety.sites import Site
+from tests.safety.hypothesis_settings import scaled_count
+from tests.safety.service_instances import ServiceInstance
 
-COMMIT_EXAMPLES = share(3)
+COMMIT_EXAMPLES = scaled_count(3)
 LONG_EXAMPLES = 500
-WHO = ("root", "ada", "moe", None)
+CALLERS = ("root", "ada", "moe", None)
 
 
 @pytest.fixture(scope="module")
-def documented() -> ModuleType:
-    return importlib.import_module("tests.safety.documented")
+def openapi_conformance() -> ModuleType:
+    return importlib.import_module("tests.safety.openapi_conformance")
 
 
-@pytest.mark.parametrize("who", WHO)
-def test_the_document_keeps_its_word(documented: ModuleType, site: Site, who: str | None) -> None:
-    assert documented.try_out(site, who, COMMIT_EXAMPLES) > 100
+@pytest.mark.parametrize("who", CALLERS)
+def test_responses_conform_to_openapi(
+    openapi_conformance: ModuleType, instance: ServiceInstance, who: str | None
+) -> None:
+    assert openapi_conformance.check_operations(instance, who, COMMIT_EXAMPLES) > 100
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("who", WHO)
-def test_the_document_keeps_its_word_at_length(documented: ModuleType, site: Site, who: str | None) -> None:
-    assert documented.try_out(site, who, LONG_EXAMPLES) > 100
+@pytest.mark.parametrize("who", CALLERS)
+def test_responses_conform_to_openapi_long(
+    openapi_conformance: ModuleType, instance: ServiceInstance, who: str | None
+) -> None:
+    assert openapi_conformance.check_operations(instance, who, LONG_EXAMPLES) > 100
 
 
 @pytest.mark.control
-def test_a_view_that_breaks_is_found(documented: ModuleType, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: one route that fails."""
+def test_failing_view_is_detected(
+    openapi_conformance: ModuleType, instance: ServiceInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control: one view raises an exception."""
 
-    def broken(**named: object) -> object:
+    def failing_view(**named: object) -> object:
         raise ValueError("planted")
 
-    monkeypatch.setitem(site.app.view_functions, "buildings.read", broken)
+    monkeypatch.setitem(instance.app.view_functions, "buildings.read", failing_view)
 
-    with pytest.raises(documented.COMPLAINTS):
-        documented.try_out(site, "root", COMMIT_EXAMPLES)
+    with pytest.raises(openapi_conformance.CONFORMANCE_FAILURES):
+        openapi_conformance.check_operations(instance, "root", COMMIT_EXAMPLES)

@@ -1,7 +1,6 @@
-"""Non-interference: two worlds that differ only in what is hidden from a caller answer them alike, to the byte.
+"""Non-interference: two worlds that differ only in rows hidden from a caller give equal responses, byte for byte.
 
-The strongest single test there is of the promise: whatever a request looks at, if its answer depends on a row that is
-not the caller's, in a status, a header, a count, an order, an error or a plan, the two worlds part.
+A response that depends on a hidden row differs, in its status, headers, count, order, error or plan.
 """
 
 import random
@@ -25,95 +24,97 @@ from engine.query.shape import Shape
 from engine.query.statement import Statement
 from engine.query.write.constraint_diagnosis import missing_reference
 from tests.conftest import RESOURCES
-from tests.safety.examples import share
-from tests.safety.grammar import Grammar
-from tests.safety.planted import forget_plans
-from tests.safety.sites import Answer, Asking, Site, asking
-from tests.safety.spies import Spy
-from tests.safety.twins import dressed_world, other_world, seen_by
+from tests.safety.filter_spy import FilterSpy
+from tests.safety.hypothesis_settings import scaled_count
+from tests.safety.plan_caches import clear_plan_caches
+from tests.safety.request_generator import RequestGenerator
+from tests.safety.service_instances import HttpRequest, HttpResponse, ServiceInstance, make_request
 from tests.safety.vocabulary import TEXT, Vocabulary
+from tests.safety.world_pairs import indistinguishable_world, random_unique_world, visible_rows
 from tests.support import oracle
 from tests.support.columns import COLUMNS
 
 PAIRS_PER_WORLD = 50
-COMMIT_SEEDS = range(1, share(40) + 1)  # 2,000 pairs
+COMMIT_SEEDS = range(1, scaled_count(40) + 1)  # 2,000 pairs
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 3_000, 100)]  # 100,000
 CONTROL_SEEDS = range(1, 41)
-SEE_OTHER = 303  # as a form of the console is answered that was kept
+SEE_OTHER = 303  # the response to a successful console form
 
 
-# All that was written down of what happened, but for its numbers, whose gaps tell of others' writes (O18).
-TRAIL = asking(
+# All columns of the audit log except the id, whose gaps reveal other writes (O18).
+AUDIT_LOG_REQUEST = make_request(
     "GET", "/audit_log?select=at,actor_id,action,relation,row_key,client_id,before,after&order=id", prefer="count=exact"
 )
 
 
 class WorldsDiffer(AssertionError):
-    """The caller could tell the two worlds apart, or reached what is not theirs."""
+    """The responses reveal a hidden row, or a write changed one."""
 
 
 @dataclass(slots=True)
-class Meeting:
-    """One caller before two worlds."""
+class WorldComparison:
+    """One caller and two worlds."""
 
     seed: int
     user: dict
-    sites: tuple[Site, Site]
+    instances: tuple[ServiceInstance, ServiceInstance]
     worlds: list[dict]
-    spies: tuple[Spy, ...]
-    source: types.SimpleNamespace
+    spies: tuple[FilterSpy, ...]
+    uuid_source: types.SimpleNamespace
     statuses: Counter = field(default_factory=Counter)
 
-    def ask(self, request: Asking) -> None:
-        answers = []
-        for site, spy, world in zip(self.sites, self.spies, self.worlds, strict=True):
-            self.source.restart()
-            spy.begin(unsaid(world["hidden values"], request))
-            answers.append(site.send(self.user, request))
-            if spy.saw:
-                self.fail(request, f"a filter was run on hidden values: {sorted(spy.saw)[:5]}")
-        one, other = answers
+    def compare(self, request: HttpRequest) -> None:
+        responses = []
+        for instance, spy, world in zip(self.instances, self.spies, self.worlds, strict=True):
+            self.uuid_source.restart()
+            spy.reset(values_not_in_request(world["hidden values"], request))
+            responses.append(instance.send(self.user, request))
+            if spy.hidden_values_seen:
+                self.fail(request, f"a filter ran on hidden values: {sorted(spy.hidden_values_seen)[:5]}")
+        one, other = responses
         if one != other:
-            self.fail(request, f"the first answers\n{one}\nthe second\n{other}")
+            self.fail(request, f"the first responds\n{one}\nthe second\n{other}")
         if one.status >= 500:
             self.fail(request, f"a server error\n{one}")
         self.statuses[one.status // 100] += 1
         if request.method not in ("GET", "HEAD"):
-            self.look_after(request, one)
+            self.check_worlds(request, one)
 
-    def look_after(self, request: Asking, answer: Answer) -> None:
-        """Refused or taken back, a write has changed nothing; else the visible part has stayed alike."""
-        after = [site.world() for site in self.sites]
-        refused = answer.status >= 300 and answer.status != SEE_OTHER
-        undone = refused or any("tx=rollback" in value for _, value in request.headers)
+    def check_worlds(self, request: HttpRequest, response: HttpResponse) -> None:
+        """Check rows after a write. A refused or rolled back write changes nothing; visible rows stay equal."""
+        after = [instance.world() for instance in self.instances]
+        refused = response.status >= 300 and response.status != SEE_OTHER
+        must_not_write = refused or any("tx=rollback" in value for _, value in request.headers)
         before = [{table: world[table] for table in RESOURCES} for world in self.worlds]
         if after == before:
             return
-        if undone:
-            self.fail(request, f"it changed something all the same\n{answer}")
-        seen = [seen_by(world, self.user) for world in after]
+        if must_not_write:
+            self.fail(request, f"the refused write changed rows\n{response}")
+        seen = [visible_rows(world, self.user) for world in after]
         if seen[0] != seen[1]:
-            self.fail(request, f"it left different visible rows\n{answer}")
+            self.fail(request, f"the write left different visible rows\n{response}")
         for old, new in zip(before, after, strict=True):
-            for complaint in touched(old, new, self.user):
+            for complaint in hidden_row_changes(old, new, self.user):
                 self.fail(request, complaint)
         self.worlds[:] = [with_hidden_values(world, self.user) for world in after]
 
-    def fail(self, request: Asking, why: str) -> None:
+    def fail(self, request: HttpRequest, why: str) -> None:
         user = f"{self.user['role']} {self.user['id']}"
         raise WorldsDiffer(f"seed {self.seed}, {user}:\n{request}\n{why}")
 
 
-def unsaid(values: set[str], request: Asking) -> set[str]:
-    """The values that the request itself does not name: SQLite puts `name = 'x'` into the other filters, and then
-    tries them on that x, once, whether or not there is such a row."""
-    said = f"{unquote(request.path)} {request.body.decode(errors='replace')}".lower()
-    return {value for value in values if value not in said}
+def values_not_in_request(values: set[str], request: HttpRequest) -> set[str]:
+    """Return the values that the request does not contain.
+
+    SQLite substitutes x for name in other filters if `name = 'x'`. It evaluates them once, even without such a row.
+    """
+    request_text = f"{unquote(request.path)} {request.body.decode(errors='replace')}".lower()
+    return {value for value in values if value not in request_text}
 
 
-def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
-    """What became of rows that the user could not see, beyond the cascades that there are."""
-    gone = {
+def hidden_row_changes(old: dict, new: dict, user: dict) -> Iterator[str]:
+    """Yield changes of hidden rows that no cascade explains."""
+    deleted_keys = {
         (table, row["id"])
         for table in RESOURCES
         if table not in oracle.KEYS
@@ -126,7 +127,7 @@ def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
             if oracle.visible(old, user, table, row):
                 continue
             now = kept.get(oracle.key_of(table, row))
-            if now != row and not follows(table, row, now, gone):
+            if now != row and not is_cascade(table, row, now, deleted_keys):
                 yield f"a hidden row of {table} changed: {row} -> {now}"
         before = {oracle.key_of(table, row) for row in old[table]}
         for row in new[table]:
@@ -134,7 +135,7 @@ def touched(old: dict, new: dict, user: dict) -> Iterator[str]:
                 yield f"a hidden row of {table} appeared: {row}"
 
 
-POINTS_AT = {
+REFERENCES = {
     "building_id": "buildings",
     "inspection_id": "inspections",
     "inspector_id": "inspectors",
@@ -144,83 +145,96 @@ POINTS_AT = {
 }
 
 
-def follows(table: str, row: dict, now: dict | None, gone: set) -> bool:
-    """Is that what a deletion of a row it points at does to a row?"""
-    lost = {column for column, other in POINTS_AT.items() if (other, row.get(column)) in gone}
+def is_cascade(table: str, row: dict, now: dict | None, deleted_keys: set) -> bool:
+    """Return whether a deletion of referenced rows explains the change of a row."""
+    lost_references = {column for column, other in REFERENCES.items() if (other, row.get(column)) in deleted_keys}
     if now is None:
-        return bool(lost - {"assigned_by", "inspector_id"})
-    nulled = dict.fromkeys(lost & {"assigned_by", "inspector_id"})
+        return bool(lost_references - {"assigned_by", "inspector_id"})
+    nulled = dict.fromkeys(lost_references & {"assigned_by", "inspector_id"})
     return now == {**row, **nulled}
 
 
 def with_hidden_values(world: dict, user: dict) -> dict:
-    """The world, and beside it the texts that only hidden rows hold."""
+    """Return the world with the set of texts that only hidden rows contain."""
     hidden: set[str] = set()
     shown: set[str] = set()
     for table in RESOURCES:
         for row in world[table]:
-            side = shown if oracle.visible(world, user, table, row) else hidden
-            side.update(str(row[c]) for c in COLUMNS[table] if c in TEXT and row[c] is not None)
+            texts = shown if oracle.visible(world, user, table, row) else hidden
+            texts.update(str(row[c]) for c in COLUMNS[table] if c in TEXT and row[c] is not None)
     folded = {value.lower() for value in hidden} - {value.lower() for value in shown}
     return {**world, "hidden values": folded}
 
 
-def callers(world: dict, rng: random.Random) -> dict:
-    """Draw who asks: admins, who may write, more often; a super admin never, who sees everything."""
+def random_caller(world: dict, rng: random.Random) -> dict:
+    """Return a random caller except super admins, who see everything. Admins are more frequent because they write."""
     role = rng.choice(("client_admin", "client_admin", "client_manager"))
     return rng.choice([user for user in world["users"] if user["role"] == role])
 
 
-def meet(seed: int, sites: tuple[Site, Site], spies: tuple[Spy, ...], source: types.SimpleNamespace) -> Counter:
-    """Send one world's requests; raises WorldsDiffer at the first that tells the worlds apart."""
-    world, writer = dressed_world(seed)
+def compare_worlds(
+    seed: int,
+    instances: tuple[ServiceInstance, ServiceInstance],
+    spies: tuple[FilterSpy, ...],
+    uuid_source: types.SimpleNamespace,
+) -> Counter:
+    """Send the requests of one seed. Raise WorldsDiffer at the first response that reveals a hidden row."""
+    world, unique_values = random_unique_world(seed)
     rng = random.Random(seed)
-    user = callers(world, rng)
-    worlds = [world, other_world(world, user, writer)]
-    for site, each in zip(sites, worlds, strict=True):
-        site.load(each)
-    words = Vocabulary.of(seen_by(world, user), *worlds)
-    meeting = Meeting(seed, user, sites, [with_hidden_values(each, user) for each in worlds], spies, source)
-    grammar = Grammar(rng, words, user)
+    user = random_caller(world, rng)
+    worlds = [world, indistinguishable_world(world, user, unique_values)]
+    for instance, each in zip(instances, worlds, strict=True):
+        instance.load(each)
+    vocabulary = Vocabulary.from_worlds(visible_rows(world, user), *worlds)
+    comparison = WorldComparison(
+        seed, user, instances, [with_hidden_values(each, user) for each in worlds], spies, uuid_source
+    )
+    generator = RequestGenerator(rng, vocabulary, user)
     for _ in range(PAIRS_PER_WORLD):
-        meeting.ask(grammar.request())
-    meeting.ask(TRAIL)
-    return meeting.statuses
+        comparison.compare(generator.request())
+    comparison.compare(AUDIT_LOG_REQUEST)
+    return comparison.statuses
 
 
 @pytest.mark.parametrize("seed", COMMIT_SEEDS)
-def test_two_worlds_answer_alike(
-    sites: tuple[Site, Site], spies: tuple[Spy, ...], still: types.SimpleNamespace, seed: int
+def test_hidden_rows_do_not_change_responses(
+    instances: tuple[ServiceInstance, ServiceInstance],
+    spies: tuple[FilterSpy, ...],
+    uuid_source: types.SimpleNamespace,
+    seed: int,
 ) -> None:
-    statuses = meet(seed, sites, spies, still)
+    statuses = compare_worlds(seed, instances, spies, uuid_source)
 
-    assert statuses[2] > PAIRS_PER_WORLD / 4, "hardly a request that was answered proves nothing"
+    assert statuses[2] > PAIRS_PER_WORLD / 4, "too few successful responses"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seeds", LONG_BLOCKS, ids=str)
-def test_two_worlds_answer_alike_at_length(
-    sites: tuple[Site, Site], spies: tuple[Spy, ...], still: types.SimpleNamespace, seeds: range
+def test_hidden_rows_do_not_change_responses_long(
+    instances: tuple[ServiceInstance, ServiceInstance],
+    spies: tuple[FilterSpy, ...],
+    uuid_source: types.SimpleNamespace,
+    seeds: range,
 ) -> None:
-    answered = sum((meet(seed, sites, spies, still) for seed in seeds), Counter())
+    answered = sum((compare_worlds(seed, instances, spies, uuid_source) for seed in seeds), Counter())
 
     assert answered[2] > len(seeds) * PAIRS_PER_WORLD / 4
 
 
-# ── controls: five planted faults, each of which must part the worlds ────────────────────────────────────
+# ── controls: five planted leaks, each of which must be detected ─────────────────────────────────────────
 
 
-def count_without_the_rule(patch: pytest.MonkeyPatch) -> None:
-    """The total is of all rows that the filters match."""
+def count_without_rule(patch: pytest.MonkeyPatch) -> None:
+    """The total counts all rows that match the filters."""
     counted = plan.count_rows
     everything = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
     patch.setattr(plan, "count_rows", lambda planner, *rest: counted(Planner(planner.dialect, everything), *rest))
 
 
 def no_barrier(patch: pytest.MonkeyPatch) -> None:
-    """Filters that can raise, or take their time, stand where the database may run them first."""
-    trusting = {name: replace(operator, leak_proof=True) for name, operator in operators.OPERATORS.items()}
-    patch.setattr(operators, "OPERATORS", trusting)
+    """The database may run filters that raise or take long before the rule."""
+    leak_proof_operators = {name: replace(operator, leak_proof=True) for name, operator in operators.OPERATORS.items()}
+    patch.setattr(operators, "OPERATORS", leak_proof_operators)
 
     def read_rows(planner: Planner, name: str, shape: Shape) -> Statement:
         relation = planner.catalog.relations[name]
@@ -234,85 +248,85 @@ def no_barrier(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(plan, "read_rows", read_rows)
 
 
-def foreign_keys_first(patch: pytest.MonkeyPatch) -> None:
-    """A reference to nothing is told before the rule has spoken."""
+def references_before_rule(patch: pytest.MonkeyPatch) -> None:
+    """A missing reference is reported before the rule is checked."""
     insert = execute.insert
 
-    def checking(transaction, rule, binding, *, relation, insertion, **rest: object) -> object:
+    def insert_checking_references(transaction, rule, binding, *, relation, insertion, **rest: object) -> object:
         for row in insertion.rows:
             if (missing := missing_reference(transaction, relation, row)) is not None:
                 raise missing
         return insert(transaction, rule, binding, relation=relation, insertion=insertion, **rest)
 
-    patch.setattr(execute, "insert", checking)
+    patch.setattr(execute, "insert", insert_checking_references)
 
 
-def ids_as_postgrest(patch: pytest.MonkeyPatch) -> None:
-    """Whoever chooses an id learns whether it is taken."""
+def chosen_ids_allowed(patch: pytest.MonkeyPatch) -> None:
+    """Admins may choose ids, which reveals whether an id exists."""
     patch.setattr(execute, "require_writable_columns", lambda *_: None)
 
 
-def hint_of_a_hidden_row(patch: pytest.MonkeyPatch) -> None:
-    """Nothing found? Perhaps another was meant."""
+def hint_of_hidden_row(patch: pytest.MonkeyPatch) -> None:
+    """An empty result suggests the name of a hidden row."""
     select = execute.select
 
-    def helpful(transaction, rule, binding, *, relation, **rest: object) -> object:
+    def select_with_hint(transaction, rule, binding, *, relation, **rest: object) -> object:
         found = select(transaction, rule, binding, relation=relation, **rest)
         if not found.rows and "name" in relation.attributes:
             names = sa.select(relation.table.c.name).order_by(relation.table.c.name.desc()).limit(1)
             name = transaction.value(str(names.compile(compile_kwargs={"literal_binds": True})))
-            raise UnknownColumn("no row is like that", hint=f"Perhaps you meant {name}.")
+            raise UnknownColumn("no row matches", hint=f"Perhaps you meant {name}.")
         return found
 
-    patch.setattr(execute, "select", helpful)
+    patch.setattr(execute, "select", select_with_hint)
 
 
-CONTROLS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
-    count_without_the_rule,
+PLANTED_FAULTS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
+    count_without_rule,
     no_barrier,
-    foreign_keys_first,
-    ids_as_postgrest,
-    hint_of_a_hidden_row,
+    references_before_rule,
+    chosen_ids_allowed,
+    hint_of_hidden_row,
 )
 
 
 @pytest.mark.control
-@pytest.mark.parametrize("fault", CONTROLS, ids=lambda fault: fault.__name__)
-def test_a_planted_fault_parts_the_worlds(
-    sites: tuple[Site, Site],
-    spies: tuple[Spy, ...],
-    still: types.SimpleNamespace,
+@pytest.mark.parametrize("fault", PLANTED_FAULTS, ids=lambda fault: fault.__name__)
+def test_planted_leak_is_detected(
+    instances: tuple[ServiceInstance, ServiceInstance],
+    spies: tuple[FilterSpy, ...],
+    uuid_source: types.SimpleNamespace,
     fault: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        forget_plans()
+        clear_plan_caches()
         try:
             with pytest.raises(WorldsDiffer):
-                sum((meet(seed, sites, spies, still) for seed in CONTROL_SEEDS), Counter())
+                sum((compare_worlds(seed, instances, spies, uuid_source) for seed in CONTROL_SEEDS), Counter())
         finally:
-            forget_plans()
+            clear_plan_caches()
 
 
-def test_the_same_seed_makes_the_same_worlds_and_requests() -> None:
-    def drawn() -> tuple:
-        world, writer = dressed_world(3)
+def test_worlds_and_requests_are_deterministic_by_seed() -> None:
+    def generated() -> tuple:
+        world, unique_values = random_unique_world(3)
         rng = random.Random(3)
-        user = callers(world, rng)
-        other = other_world(world, user, writer)
-        grammar = Grammar(rng, Vocabulary.of(seen_by(world, user), world, other), user)
-        return world, other, [grammar.request() for _ in range(100)]
+        user = random_caller(world, rng)
+        other = indistinguishable_world(world, user, unique_values)
+        generator = RequestGenerator(rng, Vocabulary.from_worlds(visible_rows(world, user), world, other), user)
+        return world, other, [generator.request() for _ in range(100)]
 
-    assert drawn() == drawn()
+    assert generated() == generated()
 
 
-def test_the_worlds_differ_in_what_is_hidden_and_in_nothing_else() -> None:
+def test_worlds_differ_in_hidden_rows_only() -> None:
     differing = Counter()
     for seed in CONTROL_SEEDS:
-        world, writer = dressed_world(seed)
-        user = callers(world, random.Random(seed))
-        other = other_world(world, user, writer)
-        assert seen_by(world, user) == seen_by(other, user), seed
+        world, unique_values = random_unique_world(seed)
+        user = random_caller(world, random.Random(seed))
+        other = indistinguishable_world(world, user, unique_values)
+        assert visible_rows(world, user) == visible_rows(other, user), seed
         differing.update(table for table in RESOURCES if world[table] != other[table])
 
     assert set(differing) == set(RESOURCES)

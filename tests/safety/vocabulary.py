@@ -1,4 +1,4 @@
-"""What there is to ask for: columns of each kind, the values that worlds hold, and how a value stands in a query."""
+"""Values for requests: columns of each kind, the values of worlds, and their spelling in a query."""
 
 import random
 from dataclasses import dataclass
@@ -30,38 +30,38 @@ DATES = frozenset(("date_visited",))
 
 @dataclass(slots=True)
 class Vocabulary:
-    """What values there are to ask for: of each column those of some worlds, visible or not.
+    """The values of each column in some worlds, visible or hidden.
 
-    `torn`: those that not all of the worlds hold; `seen`: those in rows that the caller sees. Both are
-    drawn more often than chance would have it.
+    `differing` holds the values that some of the worlds lack, `seen` the values of visible rows. Both are drawn more
+    often.
     """
 
     values: dict[tuple[str, str], list]
-    torn: dict[tuple[str, str], list]
+    differing: dict[tuple[str, str], list]
     seen: dict[tuple[str, str], list]
 
     @classmethod
-    def of(cls, seen: dict, *worlds: dict) -> "Vocabulary":
+    def from_worlds(cls, seen: dict, *worlds: dict) -> "Vocabulary":
         values: dict[tuple[str, str], list] = {}
-        torn: dict[tuple[str, str], list] = {}
+        differing: dict[tuple[str, str], list] = {}
         for table in RESOURCES:
             for column in COLUMNS[table]:
                 held = [dict.fromkeys(row[column] for row in world[table]) for world in worlds]
                 known = list(dict.fromkeys(value for each in held for value in each))
                 values[table, column] = [value for value in known if value is not None]
-                torn[table, column] = [
+                differing[table, column] = [
                     value for value in values[table, column] if any(value not in each for each in held)
                 ]
-        shown = {key: [row[key[1]] for row in seen[key[0]] if row[key[1]] is not None] for key in values}
-        return cls(values, torn, shown)
+        visible = {key: [row[key[1]] for row in seen[key[0]] if row[key[1]] is not None] for key in values}
+        return cls(values, differing, visible)
 
     def draw(self, rng: random.Random, table: str, column: str) -> object:
-        """One of the column's values, or one that nobody has."""
+        """Return one of the column's values, or a value that no row has."""
         known = self.values[table, column]
-        if (torn := self.torn[table, column]) and rng.random() < 0.3:
-            return rng.choice(torn)
-        if (shown := self.seen[table, column]) and rng.random() < 0.3:
-            return rng.choice(shown)
+        if (differing := self.differing[table, column]) and rng.random() < 0.3:
+            return rng.choice(differing)
+        if (visible := self.seen[table, column]) and rng.random() < 0.3:
+            return rng.choice(visible)
         if known and rng.random() < 0.93:
             return rng.choice(known)
         if column in TEXT:
@@ -78,10 +78,10 @@ def escaped(value: object) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as it stands in a list or a tree."""
+    """Return a value as it is written in a list or a logical condition."""
     return escaped('"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"')
 
 
-def plain(text: str) -> str:
-    """Text without what a pattern or a regular expression gives a meaning."""
+def without_pattern_characters(text: str) -> str:
+    """Return the text without characters that have a meaning in patterns or regular expressions."""
     return "".join(c for c in text if c not in '\\*%_()[]{}+?.^$|",')

@@ -1,4 +1,4 @@
-"""A connection assembles requests within the bounds, and refuses what is beyond them."""
+"""A connection assembles requests within the limits, and refuses requests beyond a limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
+def connection_pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
     client, server = socket.socketpair()
     yield ClientConnection(SETTINGS, server, ("10.0.0.7", 1), ("127.0.0.1", 2)), client
     client.close()
@@ -40,34 +40,34 @@ def pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
         (CHUNKED + b"1" * (limits.HEADER_BYTES_MAX + 1), 400),
     ],
 )
-def test_request_beyond_the_bounds_is_refused(
-    pair: tuple[ClientConnection, socket.socket], sent: bytes, status: int
+def test_request_beyond_a_limit_is_refused(
+    connection_pair: tuple[ClientConnection, socket.socket], sent: bytes, status: int
 ) -> None:
     with pytest.raises(Refused) as refused:
-        pair[0].receive(sent)
+        connection_pair[0].receive(sent)
 
     assert refused.value.status == status
 
 
-def test_chunks_are_bounded_together(pair: tuple[ClientConnection, socket.socket]) -> None:
+def test_total_size_of_chunks_is_limited(connection_pair: tuple[ClientConnection, socket.socket]) -> None:
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
-    pair[0].receive(CHUNKED)
+    connection_pair[0].receive(CHUNKED)
     for _ in range(limits.BODY_BYTES_MAX // 65_536):
-        assert pair[0].receive(chunk) is None
+        assert connection_pair[0].receive(chunk) is None
 
     with pytest.raises(Refused) as refused:
-        pair[0].receive(chunk)
+        connection_pair[0].receive(chunk)
 
     assert refused.value.status == 413
 
 
-def test_trailer_with_a_framing_field_is_refused(pair: tuple[ClientConnection, socket.socket]) -> None:
+def test_trailer_with_a_framing_field_is_refused(connection_pair: tuple[ClientConnection, socket.socket]) -> None:
     with pytest.raises(ParseException):
-        pair[0].receive(CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n")
+        connection_pair[0].receive(CHUNKED + b"0\r\nContent-Length: 3\r\n\r\n")
 
 
-def test_continue_is_sent_for_a_body_that_is_awaited(pair: tuple[ClientConnection, socket.socket]) -> None:
-    connection, client = pair
+def test_continue_is_sent_before_a_missing_body(connection_pair: tuple[ClientConnection, socket.socket]) -> None:
+    connection, client = connection_pair
     head = b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
 
     assert connection.receive(head) is None
@@ -80,8 +80,8 @@ def test_continue_is_sent_for_a_body_that_is_awaited(pair: tuple[ClientConnectio
         client.recv(100, socket.MSG_DONTWAIT)
 
 
-def test_body_has_to_arrive_at_the_least_rate(pair: tuple[ClientConnection, socket.socket]) -> None:
-    connection = pair[0]
+def test_body_deadline_depends_on_the_minimum_rate(connection_pair: tuple[ClientConnection, socket.socket]) -> None:
+    connection = connection_pair[0]
     connection.receive(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 999999\r\n\r\n")
     grace, rate = limits.BODY_GRACE_SECONDS, limits.BODY_BYTES_PER_SECOND_MIN
 

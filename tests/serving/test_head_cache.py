@@ -1,4 +1,4 @@
-"""Cached request heads: the request and the WSGI environment equal what gunicorn's parser makes of the same bytes."""
+"""Cached request heads: the request and the WSGI environment equal those of gunicorn's parser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from serving.worker.request import BufferedRequest
 
 CLIENT, SERVER = ("10.0.0.7", 40_123), ("127.0.0.1", 3000)
 UNCOMPARED = {"wsgi.errors", "wsgi.input", "wsgi.early_hints", "gunicorn.socket"}
-"""Values that are another object each time, and a key that only gunicorn sets."""
+"""Keys whose values are new objects for each request, and a key that only gunicorn sets."""
 
 
 def settings() -> Config:
@@ -42,7 +42,7 @@ SETTINGS = settings()
 
 
 def description(request: BufferedRequest, made: Any) -> dict[str, object]:
-    """Everything that the application and gunicorn's response read from a request."""
+    """Return everything that the application and gunicorn's response read from a request."""
     _, environ = made(request, None, CLIENT, SERVER, SETTINGS)
     names = (
         "method", "uri", "path", "query", "fragment", "version", "scheme", "length",
@@ -53,14 +53,14 @@ def description(request: BufferedRequest, made: Any) -> dict[str, object]:
 
 
 def outcome(head: bytes, *, cached: bool) -> object:
-    """The description of a request, or its error."""
+    """Return the description of a request, or its error."""
     try:
         if cached:
             return description(read_request(SETTINGS, head, CLIENT, 1), create)
         request = BufferedRequest(SETTINGS, IterUnreader([head]), CLIENT, 1)
         request._expected_100_continue = False
         return description(request, gunicorn.http.wsgi.create)
-    except Exception as error:  # noqa: BLE001  # any error has to be the same
+    except Exception as error:  # noqa: BLE001  # both parsers must raise the same error
         return type(error), str(error)
 
 
@@ -108,7 +108,7 @@ PLAIN = b"Host: a\r\napikey: k\r\nConnection: keep-alive\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "is_cached"),
+    ("request_bytes", "is_cached"),
     [
         (b"GET /a?b=c HTTP/1.1\r\n" + PLAIN, True),
         (b"HEAD / HTTP/1.1\r\n" + PLAIN, True),
@@ -138,8 +138,8 @@ PLAIN = b"Host: a\r\napikey: k\r\nConnection: keep-alive\r\n\r\n"
         (b"GET / HTTP/1.1\r\nX: " + b"x" * head_cache.BLOCK_BYTES_MAX + b"\r\n\r\n", False),
     ],
 )
-def test_only_plain_heads_are_cached(said: bytes, is_cached: bool) -> None:
-    head = said.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+def test_only_plain_heads_are_cached(request_bytes: bytes, is_cached: bool) -> None:
+    head = request_bytes.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 
     try:
         assert isinstance(read_request(SETTINGS, head, CLIENT, 1), CachedHeadRequest) is is_cached
@@ -148,7 +148,7 @@ def test_only_plain_heads_are_cached(said: bytes, is_cached: bool) -> None:
 
 
 def requests_of(pieces: list[bytes]) -> list[object]:
-    """The requests that a connection assembles from pieces: target, body, and number; or the error."""
+    """Return the target, body and number of each request that a connection assembles, and the status of an error."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         connection = ClientConnection(SETTINGS, ours, CLIENT, SERVER)
@@ -196,14 +196,14 @@ def test_addresses_are_not_cached() -> None:
         assert (ours["SERVER_NAME"], ours["SERVER_PORT"]) == (server[0], str(server[1]))
 
 
-def test_no_head_is_cached_below_a_script_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_script_name_disables_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRIPT_NAME", "/below")
     head = b"GET /below/a HTTP/1.1\r\nHost: somewhere else\r\n\r\n"
 
     assert outcome(head, cached=True) == outcome(head, cached=False)
 
 
-def test_cache_is_bounded() -> None:
+def test_cache_size_is_limited() -> None:
     for number in range(head_cache.HEADS_MAX + 10):
         read_block(SETTINGS, b"\r\nX-Anything: %d\r\n\r\n" % number, has_length=False)
 

@@ -1,4 +1,4 @@
-"""`bin/serve` before gunicorn takes its place: what it refuses, and what it warns of."""
+"""`bin/serve` before it executes gunicorn: refused starts and warnings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
 from serving.start import checks as start
-from tests.support.applications import lent_app, open_app
+from tests.support.applications import open_app, reused_app
 from tests.support.ports import free_port
 
 SECRET = "s" * 40
-WARNING = "walkthrough: warning: all requests are refused"
+NO_API_KEY_WARNING = "walkthrough: warning: all requests are refused"
 
 
 def environ_for(directory: Path, **more: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ def environ_for(directory: Path, **more: str) -> dict[str, str]:
         pytest.param({"DATABASE_URL": "sqlite:////dev/null/a.db"}, "cannot be created", id="place"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, changes, message):
+def test_wrong_setting_is_reported_in_one_line(tmp_path, changes, message):
     done = subprocess.run(
         [sys.executable, "-m", "serving"],
         cwd=PROJECT, env=environ_for(tmp_path, **changes), capture_output=True, text=True, check=False,
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_told_in_one_line_before_anything_else(tmp_path, change
     assert done.stderr.count("\n") == 1
 
 
-def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
+def test_served_database_is_reported(tmp_path):
     environ = environ_for(tmp_path)
     lock = ServingLock.take(tmp_path / "walkthrough.db")
 
@@ -66,39 +66,39 @@ def test_a_database_that_is_served_is_told_before_anything_else(tmp_path):
     assert done.stderr.endswith("walkthrough.db is being served by another process\n")
 
 
-def foreign(file: Path) -> None:
+def create_foreign(file: Path) -> None:
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("CREATE TABLE theirs (a)")
 
 
-def newer(file: Path) -> None:
-    with lent_app(file):  # its connections are closed: the last connection to close writes the log into the file
+def create_newer(file: Path) -> None:
+    with reused_app(file):  # closing the last connection runs a checkpoint
         pass
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 10000")
 
 
-def development(file: Path) -> None:
-    with lent_app(file):  # its connections are closed: the last connection to close writes the log into the file
+def create_development(file: Path) -> None:
+    with reused_app(file):  # closing the last connection runs a checkpoint
         pass
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute(f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("create", "message"),
     [
-        (foreign, "is another program's database"),
-        (development, "was made by a development version from before 0.1.0"),
-        (newer, "was made by a later version"),
+        (create_foreign, "is another program's database"),
+        (create_development, "was made by a development version from before 0.1.0"),
+        (create_newer, "was made by a later version"),
         (lambda file: file.write_bytes(b"nonsense" * 100), "is not a sound SQLite database"),
         (lambda file: file.symlink_to(file.with_name("elsewhere")), "is not a regular file"),
         (lambda file: file.mkdir(), "is not a regular file"),
     ],
     ids=["foreign", "development", "newer", "garbage", "link", "directory"],
 )
-def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_path, make, told):
-    make(tmp_path / "walkthrough.db")
+def test_unusable_file_is_reported_in_one_line(tmp_path, create, message):
+    create(tmp_path / "walkthrough.db")
 
     done = subprocess.run(
         [sys.executable, "-m", "serving"],
@@ -107,27 +107,27 @@ def test_a_file_that_is_not_served_is_told_in_one_line_and_nothing_else_is(tmp_p
 
     assert (done.returncode != 0, done.stdout) == (True, "")
     assert done.stderr.startswith("walkthrough: ")
-    assert told in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def plain(file: Path) -> None:
+def create_wal_database(file: Path) -> None:
     with closing(sqlite.driver.connect(file)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-@pytest.mark.parametrize("make", [open_app, plain, Path.touch], ids=["ours", "plain", "empty"])
-def test_a_file_that_may_be_served_looks_like_it(tmp_path, make):
-    make(tmp_path / "walkthrough.db")
+@pytest.mark.parametrize("create", [open_app, create_wal_database, Path.touch], ids=["ours", "plain", "empty"])
+def test_usable_file_is_accepted(tmp_path, create):
+    create(tmp_path / "walkthrough.db")
 
     assert start.may_be_served(tmp_path / "walkthrough.db")
 
 
-def test_the_launcher_knows_the_application_id_and_the_schema_version():
+def test_application_id_and_schema_version_equal_those_of_the_engine():
     assert (sqlite.APPLICATION_ID, schema_version()) == (start.APPLICATION_ID, start.SCHEMA_VERSION)
 
 
-def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):
+def test_lock_that_is_not_a_file_is_reported_in_one_line(tmp_path):
     (tmp_path / "walkthrough.db.serving").symlink_to(tmp_path / "elsewhere")
 
     done = subprocess.run(
@@ -140,14 +140,14 @@ def test_a_lock_that_is_no_file_is_told_in_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_an_address_of_another_machine_is_not_asked_who_answers_there(monkeypatch):
-    def is_of_another(host: str, port: int) -> None:
+def test_no_connection_is_opened_to_an_address_of_another_machine(monkeypatch):
+    def refuse_address(host: str, port: int) -> None:
         raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
 
     def ask(host: str, port: int) -> bool:
-        raise AssertionError("another machine was asked")
+        raise AssertionError("a connection to another machine was opened")
 
-    monkeypatch.setattr(start, "_bind", is_of_another)
+    monkeypatch.setattr(start, "_bind", refuse_address)
     monkeypatch.setattr(start, "_is_answered", ask)
 
     with pytest.raises(start.StartRefused) as refusal:
@@ -156,15 +156,15 @@ def test_an_address_of_another_machine_is_not_asked_who_answers_there(monkeypatc
     assert str(refusal.value) == "cannot listen at 192.0.2.1:80: Cannot assign requested address"
 
 
-class Served(Exception):
-    """gunicorn was to take the launcher's place."""
+class GunicornExecuted(Exception):
+    """The launcher executed gunicorn."""
 
 
-def launched(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
-    """Start over a file that is there already, up to where gunicorn begins."""
+def launch(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> None:
+    """Run the launcher over an existing file until it executes gunicorn."""
 
     def execve(*words: object) -> None:
-        raise Served
+        raise GunicornExecuted
 
     (directory / "walkthrough.db").touch()
     for name in ("ANON_KEY", "SERVICE_KEY", "REQUIRE_APIKEY", "HOST", "LOG_LEVEL"):
@@ -173,12 +173,12 @@ def launched(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> N
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "execve", execve)
     monkeypatch.chdir(directory)
-    with pytest.raises(Served):
+    with pytest.raises(GunicornExecuted):
         launcher.main([])
 
 
-def test_an_option_that_is_cut_short_is_no_option(capsys):
-    """`--dem` had the demo's database served, and nothing said of its people."""
+def test_abbreviated_option_is_refused(capsys):
+    """argparse would accept `--dem` for `--demo`."""
     with pytest.raises(SystemExit) as end:
         launcher._environ(["--dem"])
 
@@ -186,25 +186,25 @@ def test_an_option_that_is_cut_short_is_no_option(capsys):
     assert capsys.readouterr().err.endswith("error: unrecognized arguments: --dem\n")
 
 
-def test_what_a_locale_has_no_letters_for_is_no_reason_not_to_serve(tmp_path, monkeypatch):
-    told = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told, encoding="latin-1"))
+def test_output_that_the_locale_cannot_encode_is_escaped(tmp_path, monkeypatch):
+    message = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(message, encoding="latin-1"))
 
-    launched(tmp_path, monkeypatch, ANON_KEY="anon")
+    launch(tmp_path, monkeypatch, ANON_KEY="anon")
 
-    assert b'"password": "\\u2026"' in told.getvalue()
+    assert b'"password": "\\u2026"' in message.getvalue()
 
 
-def test_that_nobody_can_ask_is_told_at_the_start(tmp_path, monkeypatch, capsys):
-    launched(tmp_path, monkeypatch)
+def test_start_without_an_api_key_warns(tmp_path, monkeypatch, capsys):
+    launch(tmp_path, monkeypatch)
 
-    told = capsys.readouterr().err
-    assert told.startswith(WARNING)
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith(NO_API_KEY_WARNING)
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize("more", [{"ANON_KEY": "anon"}, {"SERVICE_KEY": "k" * 40}, {"REQUIRE_APIKEY": "0"}])
-def test_where_somebody_can_ask_nothing_is_told(tmp_path, monkeypatch, capsys, more):
-    launched(tmp_path, monkeypatch, **more)
+def test_start_with_an_api_key_prints_no_warning(tmp_path, monkeypatch, capsys, more):
+    launch(tmp_path, monkeypatch, **more)
 
     assert capsys.readouterr().err == ""

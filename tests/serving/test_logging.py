@@ -1,4 +1,4 @@
-"""The log: one JSON object a line, with who, what and how it ended; and never what is secret."""
+"""The log: one JSON object a line, with user, request and result, and without secrets."""
 
 import io
 import json
@@ -28,7 +28,7 @@ REQUEST_KEYS = [
 
 
 class Log:
-    """What the service's logger wrote."""
+    """The output of the service's logger."""
 
     def __init__(self, stream: io.StringIO) -> None:
         self.stream = stream
@@ -56,7 +56,7 @@ def log() -> Iterator[Log]:
     logger.setLevel(level)
 
 
-def test_a_request_is_one_line(api: Callable, log: Log) -> None:
+def test_request_is_logged_on_one_line(api: Callable, log: Log) -> None:
     api("ada").get("/buildings?name=eq.Mill&select=id")
 
     [line] = log.lines
@@ -78,7 +78,7 @@ def test_a_request_is_one_line(api: Callable, log: Log) -> None:
         pytest.param("service", "GET", "/buildings", 200, "super_admin", None, id="service"),
     ],
 )
-def test_a_refusal_says_which_case(
+def test_refusal_is_logged_with_its_class(
     api: Callable, log: Log, who: str, method: str, path: str, status: int, role: str, refusal: str
 ) -> None:
     api(who).send(method, path, {} if method == "POST" else None)
@@ -104,14 +104,14 @@ def test_control_characters_are_escaped(api: Callable, log: Log, path: str) -> N
     assert all(character == "\n" or " " <= character <= "~" for character in log.text)
 
 
-def test_a_long_path_is_cut(api: Callable, log: Log) -> None:
+def test_long_path_is_truncated(api: Callable, log: Log) -> None:
     api("ada").get("/" + "a" * 20_000)
 
     assert len(log.text) < 1_000
 
 
 def secrets_of(api: Callable) -> dict[str, str]:
-    """Everything of one caller that must not be written down, by what it is."""
+    """Return the secrets of one caller by name."""
     return {
         "anon key": tokens.ANON_KEY,
         "service key": tokens.SERVICE_KEY,
@@ -121,9 +121,9 @@ def secrets_of(api: Callable) -> dict[str, str]:
     }
 
 
-def test_nothing_secret_is_written_down(api: Callable, log: Log) -> None:
+def test_log_contains_no_secret(api: Callable, log: Log) -> None:
     secrets = secrets_of(api)
-    everywhere = {
+    headers_with_value = {
         "User-Agent": CANARY,
         "X-Request-Id": CANARY,
         "X-Client-Info": CANARY,
@@ -138,7 +138,7 @@ def test_nothing_secret_is_written_down(api: Callable, log: Log) -> None:
 
     ada.get(f"/buildings?name=eq.{CANARY}&{CANARY}=eq.1")
     ada.get(f"/buildings?id=eq.{CANARY}")
-    ada.get(f"/buildings?apikey={tokens.SERVICE_KEY}", headers=everywhere)
+    ada.get(f"/buildings?apikey={tokens.SERVICE_KEY}", headers=headers_with_value)
     ada.get("/buildings", headers={"apikey": f"{CANARY}{tokens.SERVICE_KEY}"})
     ada.get("/buildings", headers={"Authorization": f"Bearer {CANARY}.{CANARY}.{CANARY}"})
     ada.post("/buildings", {"name": CANARY, "client_id": CANARY})
@@ -159,7 +159,7 @@ def test_nothing_secret_is_written_down(api: Callable, log: Log) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "taken"),
+    ("sent", "is_accepted"),
     [
         pytest.param("0123456789abcdef0123456789abcdef", True, id="nginx"),
         pytest.param("2f1c6a9e-0b7d-4c7e-9a50-3a1b9f6d2c11", True, id="uuid"),
@@ -170,14 +170,14 @@ def test_nothing_secret_is_written_down(api: Callable, log: Log) -> None:
         pytest.param(None, False, id="none"),
     ],
 )
-def test_a_request_id_is_taken_if_it_is_one(sent: str | None, taken: bool) -> None:
+def test_valid_request_id_of_a_proxy_is_kept(sent: str | None, is_accepted: bool) -> None:
     chosen = request_log.chosen_id(sent)
 
-    assert (chosen == sent) is taken
+    assert (chosen == sent) is is_accepted
     assert request_log.PROXY_IDS.fullmatch(chosen)
 
 
-def test_an_incident_is_logged_without_a_word_of_the_caller(
+def test_incident_is_logged_without_input_of_the_caller(
     world: Callable, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object, **named: object) -> None:
@@ -202,7 +202,7 @@ def test_an_incident_is_logged_without_a_word_of_the_caller(
     assert CANARY not in response.text
 
 
-def test_below_its_level_nothing_is_written(api: Callable, log: Log) -> None:
+def test_lines_below_the_level_are_not_written(api: Callable, log: Log) -> None:
     logging.getLogger("walkthrough").setLevel(logging.WARNING)
 
     api("ada").get("/buildings")
@@ -210,7 +210,7 @@ def test_below_its_level_nothing_is_written(api: Callable, log: Log) -> None:
     assert log.text == ""
 
 
-# The lines themselves
+# Log lines
 
 
 def line_of(name: str, level: int, message: object, *values: object) -> str:
@@ -218,14 +218,14 @@ def line_of(name: str, level: int, message: object, *values: object) -> str:
     return logs.JsonLines().format(record)
 
 
-def test_what_is_no_json_is_told_by_its_kind() -> None:
+def test_value_that_is_not_json_is_logged_as_its_type() -> None:
     written = json.loads(line_of("walkthrough", logging.INFO, {"event": "e", "value": {CANARY}}))
 
     assert written["value"] == "set"
 
 
 @pytest.mark.parametrize(
-    ("level", "message", "values", "told"),
+    ("level", "message", "values", "expected"),
     [
         (logging.INFO, "Booting worker with pid: %s", (7,), "Booting worker with pid: 7"),
         (
@@ -239,13 +239,13 @@ def test_what_is_no_json_is_told_by_its_kind() -> None:
         (logging.DEBUG, "Ignored. %s", (CANARY,), "Ignored. %s"),
     ],
 )  # fmt: skip
-def test_gunicorn_quotes_no_request(level: int, message: str, values: tuple, told: str) -> None:
+def test_gunicorn_lines_contain_no_part_of_a_request(level: int, message: str, values: tuple, expected: str) -> None:
     try:
         raise KeyError(CANARY)
     except KeyError:
         line = line_of("gunicorn.error", level, message, *values)
 
-    assert json.loads(line)["message"] == told
+    assert json.loads(line)["message"] == expected
     assert CANARY not in line
 
 
@@ -253,19 +253,19 @@ def fail() -> None:
     raise RuntimeError(CANARY)
 
 
-def in_a_thread() -> None:
+def run_in_thread() -> None:
     thread = threading.Thread(target=fail, name="background")
     thread.start()
     thread.join()
 
 
-def in_a_pool() -> None:
+def run_in_pool() -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="background") as pool:
         pool.submit(logs.run_logged, fail)
 
 
-@pytest.mark.parametrize("run", [in_a_thread, in_a_pool])
-def test_a_thread_that_ends_badly_is_logged(log: Log, monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
+@pytest.mark.parametrize("run", [run_in_thread, run_in_pool])
+def test_exception_of_a_thread_is_logged(log: Log, monkeypatch: pytest.MonkeyPatch, run: Callable[[], None]) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     logs.watch_threads()
 
@@ -283,12 +283,12 @@ def test_log_level_is_read(stated: str, level: str) -> None:
     assert config.log_level({"LOG_LEVEL": stated}) == level
 
 
-def test_another_log_level_is_refused_in_one_line() -> None:
+def test_unknown_log_level_is_refused_in_one_line() -> None:
     with pytest.raises(config.ConfigurationError, match=r"LOG_LEVEL is one of .*, not 'loud'"):
         config.log_level({"LOG_LEVEL": "loud"})
 
 
-CONFIGURED = """
+CONFIGURE_SCRIPT = """
 import logging
 import sys
 from serving import logging as logs
@@ -300,19 +300,19 @@ logging.getLogger("somebody").warning("a\\nb")
 """
 
 
-def test_everything_goes_to_standard_error_once() -> None:
+def test_each_line_is_written_to_standard_error_once() -> None:
     def lines(level: str) -> list[dict]:
-        words = [sys.executable, "-c", CONFIGURED, level]
+        words = [sys.executable, "-c", CONFIGURE_SCRIPT, level]
         done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
         assert done.stdout == ""
         return [json.loads(line) for line in done.stderr.splitlines()]
 
-    told = [line.get("event") or line["message"] for line in lines("INFO")]
-    assert told == ["request", "a\nb"]
+    expected = [line.get("event") or line["message"] for line in lines("INFO")]
+    assert expected == ["request", "a\nb"]
     assert [line["message"] for line in lines("WARNING")] == ["a\nb"]
 
 
-def test_uuid_of_the_cast_is_the_users_id(api: Callable, log: Log) -> None:
+def test_user_id_is_logged(api: Callable, log: Log) -> None:
     api("moe").get("/buildings")
 
     assert log.lines[0]["user_id"] == uuid("12")

@@ -1,6 +1,6 @@
-"""What workers hold: of PostgreSQL's what they need, and once; with glibc one arena, as its own account shows.
+"""Memory of workers: no PostgreSQL modules without need, and one arena of glibc.
 
-That a service's workers have the one is shown with the service as it is run (tests/http/test_running.py).
+tests/http/test_running.py checks the arenas of a running service.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from tests.support import databases
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
-ACCOUNT = """
+MALLOC_INFO_SCRIPT = """
 import ctypes, sys, threading
 from serving.start import memory
 if sys.argv[1] == "shared":
@@ -33,7 +33,7 @@ libc.malloc_info(0, account)
 libc.fflush(account)
 """
 
-SERVED = """
+SQLITE_SCRIPT = """
 import sys
 from app import create_app
 with create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": 32 * "k"}).test_client() as client:
@@ -42,14 +42,14 @@ print(*[name for name in sys.modules if "postgresql" in name or "psycopg" in nam
 """
 
 
-def test_a_file_is_served_without_anything_of_postgresql_s(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", SERVED, f"sqlite:///{tmp_path / 'a.db'}"]
-    told = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+def test_sqlite_service_imports_no_postgresql_module(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", SQLITE_SCRIPT, f"sqlite:///{tmp_path / 'a.db'}"]
+    result = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
 
-    assert told.stdout.split() == []
+    assert result.stdout.split() == []
 
 
-FORKED = """
+POSTGRESQL_SCRIPT = """
 import runpy, sys
 from serving.start import checks as start
 start.load("app", *runpy.run_path("gunicorn.conf.py")["POSTGRESQL"])
@@ -62,22 +62,24 @@ print(*[name for name in set(sys.modules) - before if "postgresql" in name or "p
 
 
 @pytest.mark.server("a file needs nothing of it")
-def test_what_postgresql_needs_is_imported_before_the_workers_are_forked(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", FORKED, databases.url(tmp_path / "a.db")]
-    told = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+def test_postgresql_modules_are_imported_before_the_fork(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", POSTGRESQL_SCRIPT, databases.url(tmp_path / "a.db")]
+    result = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
 
-    assert told.stdout.split() == []
+    assert result.stdout.split() == []
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
-@pytest.mark.parametrize(("how", "is_one"), [("shared", True), ("as it is", False)])
-def test_threads_allocate_from_one_arena(how: str, is_one: bool) -> None:
-    told = subprocess.run([sys.executable, "-c", ACCOUNT, how], cwd=PROJECT, capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(("mode", "has_one_arena"), [("shared", True), ("as it is", False)])
+def test_threads_allocate_from_one_arena(mode: str, has_one_arena: bool) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", MALLOC_INFO_SCRIPT, mode], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
 
-    assert (told.stdout.count("<heap nr=") == 1) is is_one
+    assert (result.stdout.count("<heap nr=") == 1) is has_one_arena
 
 
-def test_another_c_library_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_c_library_is_not_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     from serving.start import memory
 
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())

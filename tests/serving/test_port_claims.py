@@ -1,4 +1,4 @@
-"""Of servers that start together at one port one serves; which one that is, is settled before a file is looked at."""
+"""Port claims: of servers that start together at one port, one serves. The others open no database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 import pytest
 
 from serving.start import ports
-from tests.support.few_lines import (
+from tests.support.minimal_server import (
     APPLICATION,
     PROJECT,
     Server,
@@ -20,46 +20,46 @@ from tests.support.few_lines import (
     command,
     environ_for,
     serving,
-    take_when_free,
+    take_lock_when_free,
 )
 from tests.support.ports import free_port
 from tests.support.waiting import until
 
-EVERY = "0.0.0.0"  # noqa: S104 - an address of the one below, too
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - includes 127.0.0.1
 
-pytestmark = pytest.mark.sqlite("the server over a view of a few lines")
+pytestmark = pytest.mark.sqlite("the minimal application has no database")
 
 
-def test_of_servers_that_start_together_at_one_port_one_serves(tmp_path):
-    """Each finds that nobody answers yet, and could bind: their databases would answer in turns."""
+def test_one_of_several_servers_started_at_one_port_serves(tmp_path):
+    """Without claims, each server could bind, and requests would reach different databases."""
     port = free_port()
-    (tmp_path / "few_lines.py").write_text(APPLICATION)
+    (tmp_path / "minimal_app.py").write_text(APPLICATION)
     environs = [environ_for(tmp_path, tmp_path / f"{number}.db", port) for number in range(3)]
     servers = [
         subprocess.Popen(command(), env=environ | {"HOST": host}, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-        for environ, host in zip(environs, ("127.0.0.1", EVERY, "127.0.0.1"), strict=True)
+        for environ, host in zip(environs, ("127.0.0.1", ANY_ADDRESS, "127.0.0.1"), strict=True)
     ]
     try:
         until(lambda: sum(server.poll() is None for server in servers) == 1)
-        [serves] = [server for server in servers if server.poll() is None]
-        await_answer(Server(serves, port, tmp_path / "walkthrough.db", {}))
-        assert serves.poll() is None
+        [serving_process] = [server for server in servers if server.poll() is None]
+        await_answer(Server(serving_process, port, tmp_path / "walkthrough.db", {}))
+        assert serving_process.poll() is None
     finally:
         for server in servers:
             server.terminate()
-        said = [server.communicate(timeout=20)[1] for server in servers]
-    refused = [server.returncode for server in servers if server is not serves]
+        outputs = [server.communicate(timeout=20)[1] for server in servers]
+    refused = [server.returncode for server in servers if server is not serving_process]
     assert refused == [1, 1]
     assert all(
-        words.startswith("walkthrough: ") and words.count("\n") == 1
-        for words, server in zip(said, servers, strict=True)
-        if server is not serves
+        output.startswith("walkthrough: ") and output.count("\n") == 1
+        for output, server in zip(outputs, servers, strict=True)
+        if server is not serving_process
     )
 
 
-@pytest.mark.parametrize("is_named", [True, False])
-def test_a_port_is_claimed_once_and_free_again_with_its_holder(tmp_path, monkeypatch, is_named):
-    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", is_named and sys.platform == "linux")
+@pytest.mark.parametrize("has_abstract_sockets", [True, False])
+def test_claim_is_exclusive_and_ends_with_its_holder(tmp_path, monkeypatch, has_abstract_sockets):
+    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", has_abstract_sockets and sys.platform == "linux")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     port, other = free_port(), free_port()
     read, write = os.pipe()
@@ -69,22 +69,22 @@ def test_a_port_is_claimed_once_and_free_again_with_its_holder(tmp_path, monkeyp
         time.sleep(60)
         os._exit(0)
     assert os.read(read, 1) == b"1"
-    mine = ports.PortClaims()
+    claims = ports.PortClaims()
 
     with pytest.raises(ports.PortTaken, match=f"has port {port}, or is just starting there"):
-        mine.claim([(EVERY, other), (EVERY, port)])
-    ports.PortClaims().claim([("127.0.0.1", other)])  # nothing of it was kept
+        claims.claim([(ANY_ADDRESS, other), (ANY_ADDRESS, port)])
+    ports.PortClaims().claim([("127.0.0.1", other)])  # the failed claim kept no port
     os.kill(holder, signal.SIGKILL)
     os.waitpid(holder, 0)
 
-    mine.claim([(EVERY, port)])
-    mine.release()
+    claims.claim([(ANY_ADDRESS, port)])
+    claims.release()
     for descriptor in (read, write):
         os.close(descriptor)
 
 
-def test_a_port_is_its_servers_until_the_end(tmp_path):
-    """Also after a reload; not after the arbiter was killed, when its workers close their door."""
+def test_server_keeps_its_port_over_a_reload(tmp_path):
+    """The server keeps its port over a reload. The workers of a killed arbiter close the port."""
     with serving(tmp_path) as server:
         for number in (signal.SIGHUP, signal.SIGUSR2):
             server.process.send_signal(number)
@@ -99,11 +99,11 @@ def test_a_port_is_its_servers_until_the_end(tmp_path):
         claimed = ports.PortClaims()
         claimed.claim([("127.0.0.1", server.port)])
         claimed.release()
-        take_when_free(server.database).release()
+        take_lock_when_free(server.database).release()
 
 
-def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_path, monkeypatch):
-    """As where its unit says RestrictAddressFamilies=AF_INET AF_INET6."""
+def test_port_is_claimed_by_a_file_without_unix_sockets(tmp_path, monkeypatch):
+    """A systemd unit with RestrictAddressFamilies=AF_INET AF_INET6 has no Unix sockets."""
 
     def fail(*_: object) -> None:
         raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
@@ -111,7 +111,7 @@ def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_p
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(ports.socket, "socket", fail)
     first, second = ports.PortClaims(), ports.PortClaims()
-    first.claim([(EVERY, 8_000)])
+    first.claim([(ANY_ADDRESS, 8_000)])
 
     with pytest.raises(ports.PortTaken, match="has port 8000, or is just starting there"):
         second.claim([("127.0.0.1", 8_000)])
@@ -121,7 +121,7 @@ def test_a_service_that_may_have_no_unix_sockets_claims_its_port_by_a_file(tmp_p
     second.release()
 
 
-def test_a_port_that_cannot_be_claimed_is_told_in_one_line(tmp_path, monkeypatch):
+def test_failed_claim_is_reported_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 

@@ -1,4 +1,4 @@
-"""A response is sent in one write where that is cheaper, with the same bytes as gunicorn's own."""
+"""Small responses are sent in one write, with the same bytes as gunicorn's own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CHUNKED = HEADERS[:1]
 LARGE = b"x" * (response.COPY_BYTES_MAX + 1)
 
 
-class Wire:
-    """A socket that keeps each write."""
+class RecordingSocket:
+    """A socket that records each write."""
 
     def __init__(self) -> None:
         self.writes: list[bytes] = []
@@ -26,11 +26,11 @@ class Wire:
         self.writes.append(bytes(data))
 
 
-def written(kind: type[Response], headers: list[tuple[str, str]], body: object, method: str = "GET") -> list[bytes]:
-    wire = Wire()
+def writes_of(kind: type[Response], headers: list[tuple[str, str]], body: object, method: str = "GET") -> list[bytes]:
+    sock = RecordingSocket()
     request = types.SimpleNamespace(method=method, version=(1, 1), should_close=lambda: False, headers=[])
     settings = types.SimpleNamespace(is_ssl=False, sendfile=False, protocol="http")
-    made = kind(request, wire, settings)
+    made = kind(request, sock, settings)
     made.start_response("200 OK", list(headers))
     if isinstance(body, FileWrapper):
         made.write_file(body)
@@ -38,22 +38,22 @@ def written(kind: type[Response], headers: list[tuple[str, str]], body: object, 
         for piece in body:
             made.write(piece)
     made.close()
-    return wire.writes
+    return sock.writes
 
 
-def large() -> list[tuple[str, str]]:
+def large_headers() -> list[tuple[str, str]]:
     return [*CHUNKED, ("Content-Length", str(len(LARGE)))]
 
 
 BODIES = {
     "one piece": (HEADERS, lambda: [b"hello"], "GET", 1),
     "two pieces": (HEADERS, lambda: [b"he", b"llo"], "GET", 2),
-    "more than it said": (HEADERS, lambda: [b"hello, hello"], "GET", 1),
+    "more than the declared length": (HEADERS, lambda: [b"hello, hello"], "GET", 1),
     "no body": ([("Content-Length", "0")], list, "GET", 1),
     "a HEAD": (HEADERS, lambda: [b"hello"], "HEAD", 1),
     "chunks": (CHUNKED, lambda: [b"he", b"llo"], "GET", 4),
     "no chunks": (CHUNKED, list, "GET", 2),
-    "a large one": (large(), lambda: [LARGE], "GET", 2),
+    "a large one": (large_headers(), lambda: [LARGE], "GET", 2),
     "a file": (HEADERS, lambda: FileWrapper(io.BytesIO(b"hello")), "GET", 1),
 }
 
@@ -63,7 +63,7 @@ def test_response_has_the_same_bytes_as_gunicorns(body: str, monkeypatch: pytest
     monkeypatch.setattr("gunicorn.util.http_date", lambda: "now")
     headers, pieces, method, count = BODIES[body]
 
-    ours = written(SingleWriteResponse, headers, pieces(), method)
+    ours = writes_of(SingleWriteResponse, headers, pieces(), method)
 
-    assert b"".join(ours) == b"".join(written(Response, headers, pieces(), method))
+    assert b"".join(ours) == b"".join(writes_of(Response, headers, pieces(), method))
     assert len(ours) == count

@@ -1,4 +1,4 @@
-"""Slow clients against the service as it is run: they hold buffers, not threads, within bounds."""
+"""Slow clients of a running service use buffers within limits, and no threads."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import pytest
 
 from serving.worker import limits
 from tests.durability.served import Served, serving
-from tests.http.service import AS_IT_IS_RUN, HONEST, ask, head_lines, served_over
-from tests.support.raw import RawAnswer, answers, connect, exchange, read_to_end
+from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
+from tests.support.raw import RawResponse, answers, connect, exchange, read_to_end
 from tests.support.waiting import TIMED, until
 
-pytestmark = AS_IT_IS_RUN
+pytestmark = RUNNING_SERVICE
 
 MIB = 1 << 20
-CROWD = 400
+CONNECTIONS = 400
 SECONDS = 8.0
 BODY = b"x" * 65_536
 LIVE = b"GET /live HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -39,7 +39,7 @@ def service(base_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def memory_of(service: Served) -> int:
-    """Resident bytes of the workers."""
+    """Return the resident bytes of the workers."""
     pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in service.workers()]
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -54,7 +54,7 @@ DRIPS: dict[str, tuple[bytes, int]] = {
     "bodies": (posted("service", len(BODY)), 36),
     "bodies-without-token": (posted("nobody", len(BODY)), 36),
 }
-"""What each connection of the crowd sends first, and how many bytes every 100 ms after it."""
+"""The first bytes of each connection, and the number of bytes every 100 ms afterwards."""
 
 
 @TIMED
@@ -63,7 +63,7 @@ def test_400_dripping_connections_do_not_slow_other_requests(service: Served, ki
     first, size = DRIPS[kind]
     before, stop = memory_of(service), threading.Event()
     with contextlib.ExitStack() as crowd:
-        connections = [crowd.enter_context(connect(service.port)) for _ in range(CROWD)]
+        connections = [crowd.enter_context(connect(service.port)) for _ in range(CONNECTIONS)]
         for connection in connections:
             connection.sendall(first)
 
@@ -78,22 +78,22 @@ def test_400_dripping_connections_do_not_slow_other_requests(service: Served, ki
         seconds, ends = [], time.monotonic() + SECONDS
         try:
             while time.monotonic() < ends:
-                for who, path in (("nobody", "/live"), ("ada", HONEST)):
+                for who, path in (("nobody", "/live"), ("ada", CHEAP_READ)):
                     began = time.monotonic()
                     assert ask(service, who, "GET", path).status == 200
                     seconds.append(time.monotonic() - began)
                 time.sleep(0.02)
-            grown = memory_of(service) - before
+            growth = memory_of(service) - before
         finally:
             stop.set()
             dripper.join()
 
     assert statistics.median(seconds) < 0.1
     assert max(seconds) < 1
-    assert grown < 100 * MIB
+    assert growth < 100 * MIB
 
 
-def refused(received: bytes, status: int) -> RawAnswer:
+def refused(received: bytes, status: int) -> RawResponse:
     [answer] = answers(received)
     assert (answer.status, answer.headers["connection"]) == (status, "close")
     assert {"code", "message", "details", "hint"} <= set(answer.json)
@@ -141,7 +141,7 @@ def test_refusal_under_auth_has_gotrue_keys(service: Served) -> None:
 
 
 @TIMED
-def test_body_below_the_least_rate_gets_408(service: Served) -> None:
+def test_body_below_the_minimum_rate_gets_408(service: Served) -> None:
     with connect(service.port) as connection:
         connection.sendall(posted("service", 65_536) + b"[")
         received, seconds = in_seconds(lambda: read_to_end(connection))
@@ -150,7 +150,7 @@ def test_body_below_the_least_rate_gets_408(service: Served) -> None:
     assert limits.BODY_GRACE_SECONDS <= seconds < limits.BODY_GRACE_SECONDS + 2
 
 
-def test_partial_bodies_beyond_the_shared_bound_get_503(service: Served) -> None:
+def test_partial_bodies_beyond_the_shared_limit_get_503(service: Served) -> None:
     """Each worker buffers 48 MiB; 40 connections hold 5 MiB each."""
     with contextlib.ExitStack() as crowd, selectors.DefaultSelector() as selector:
         for _ in range(40):
@@ -161,19 +161,19 @@ def test_partial_bodies_beyond_the_shared_bound_get_503(service: Served) -> None
         until(lambda: len(selector.select(0)) >= 10)
         found = answers(read_to_end(selector.select(0)[0][0].fileobj))  # type: ignore[arg-type]
 
-        assert ask(service, "ada", "GET", HONEST).status == 200
+        assert ask(service, "ada", "GET", CHEAP_READ).status == 200
     if found:  # a client that is still sending may get a reset
         assert (found[0].status, found[0].headers["retry-after"]) == (503, "1")
 
 
 def test_get_with_a_slow_body_holds_no_thread(service: Served) -> None:
-    """More of them than the workers have threads."""
+    """There are more such requests than threads."""
     with contextlib.ExitStack() as crowd:
         for _ in range(90):
             connection = crowd.enter_context(connect(service.port))
             connection.sendall(b"GET /live HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
 
-        assert [ask(service, "ada", "GET", HONEST).status for _ in range(6)] == [200] * 6
+        assert [ask(service, "ada", "GET", CHEAP_READ).status for _ in range(6)] == [200] * 6
 
 
 def test_pipelined_requests_are_answered_in_order(service: Served) -> None:
@@ -225,7 +225,7 @@ def test_connection_is_reused_after_12_idle_seconds(service: Served) -> None:
         assert client.sock is sock
 
 
-def test_request_whose_body_is_on_its_way_is_answered_after_term(base_file: Path, tmp_path: Path) -> None:
+def test_request_with_an_incomplete_body_is_answered_after_term(base_file: Path, tmp_path: Path) -> None:
     body = b'{"name": "Last"}'
     with serving(served_over(base_file, tmp_path / "served")) as own, connect(own.port) as client:
         client.sendall(posted("service", len(body)) + body[:5])

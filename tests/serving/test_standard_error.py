@@ -1,4 +1,4 @@
-"""Log lines are written in batches by a thread: no request waits for the reader, and none is lost at a stop."""
+"""A thread writes log lines in batches: requests do not wait for the reader, and a stop loses no line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIPE_BYTES = 4_096
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
-    """One that is soon full, where that can be chosen."""
+    """A pipe with a small buffer."""
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     os.set_blocking(reading, False)
@@ -34,7 +34,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.fixture
-def say(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def write_line(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 0.01)
     with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
         handler = stderr.BatchHandler(stream)
@@ -46,40 +46,40 @@ def say(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         yield write
 
 
-def in_time(task: Callable[[], None]) -> bool:
-    """Whether it ends, whoever reads."""
+def ends_in_time(task: Callable[[], None]) -> bool:
+    """Return whether a task ends within 20 s."""
     thread = threading.Thread(target=task, daemon=True)
     thread.start()
     thread.join(20)
     return not thread.is_alive()
 
 
-def test_lines_that_a_full_pipe_does_not_take_are_counted(pipe: tuple[int, int], say: Callable[[str], None]) -> None:
+def test_lines_dropped_by_a_full_pipe_are_counted(pipe: tuple[int, int], write_line: Callable[[str], None]) -> None:
     line = "x" * 999
 
-    assert in_time(lambda: [say(line) for _ in range(10)])
+    assert ends_in_time(lambda: [write_line(line) for _ in range(10)])
 
     read = os.read(pipe[0], 1 << 16)
     count = read.count(b"\n")
     assert 0 < count < 10
     assert read == f"{line}\n".encode() * count
-    say("read again")
-    told = f"{10 - count} lines were dropped: standard error was not read\nread again\n"
-    assert os.read(pipe[0], 1 << 16) == told.encode()
-    say("and again")
+    write_line("read again")
+    expected = f"{10 - count} lines were dropped: standard error was not read\nread again\n"
+    assert os.read(pipe[0], 1 << 16) == expected.encode()
+    write_line("and again")
     assert os.read(pipe[0], 1 << 16) == b"and again\n"
 
 
-def test_line_that_is_cut_off_ends_before_the_next_one(pipe: tuple[int, int], say: Callable[[str], None]) -> None:
-    assert in_time(lambda: say("x" * 3 * PIPE_BYTES))
+def test_truncated_line_ends_before_the_next_one(pipe: tuple[int, int], write_line: Callable[[str], None]) -> None:
+    assert ends_in_time(lambda: write_line("x" * 3 * PIPE_BYTES))
 
     assert os.read(pipe[0], 1 << 16) == b"x" * PIPE_BYTES
-    say("next")
+    write_line("next")
     assert os.read(pipe[0], 1 << 16) == b"\nnext\n"
 
 
-def test_line_longer_than_the_pipe_is_written_whole(
-    pipe: tuple[int, int], say: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+def test_line_longer_than_the_pipe_is_written_completely(
+    pipe: tuple[int, int], write_line: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 20.0)
     os.set_blocking(pipe[0], True)
@@ -91,13 +91,13 @@ def test_line_longer_than_the_pipe_is_written_whole(
 
     reader = threading.Thread(target=read_all)
     reader.start()
-    say("ü" * (5 * PIPE_BYTES // 2))
+    write_line("ü" * (5 * PIPE_BYTES // 2))
     reader.join(20)
 
     assert b"".join(read).decode() == "ü" * (5 * PIPE_BYTES // 2) + "\n"
 
 
-@pytest.mark.sqlite("no database has a part in it")
+@pytest.mark.sqlite("no database is involved")
 def test_service_with_a_blocked_log_answers_and_stops(base_file: Path, tmp_path: Path, pipe: tuple[int, int]) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.output = pipe[1]
@@ -120,7 +120,7 @@ def handler(pipe: tuple[int, int]) -> Iterator[stderr.BatchHandler]:
             pass
 
 
-def test_caller_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> None:
+def test_logging_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> None:
     began = time.monotonic()
 
     for _ in range(stderr.LINES_MAX // 2):
@@ -129,7 +129,7 @@ def test_caller_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> N
     assert time.monotonic() - began < stderr.PATIENCE_SECONDS
 
 
-def test_queue_of_lines_is_bounded(handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queue_of_lines_is_limited(handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stderr, "LINES_MAX", 5)
     handler.wake.set()  # the writer has not begun
 
@@ -160,7 +160,7 @@ os.wait()
 """
 
 
-def test_end_of_the_interpreter_writes_all_lines_once() -> None:
+def test_interpreter_exit_writes_all_lines_once() -> None:
     words = [sys.executable, "-c", LAST_LINES]
     ended = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
 
@@ -168,7 +168,7 @@ def test_end_of_the_interpreter_writes_all_lines_once() -> None:
     assert sorted(events, key=str) == sorted([*range(300), "child"], key=str)
 
 
-@pytest.mark.sqlite("no database has a part in it")
+@pytest.mark.sqlite("no database is involved")
 def test_stop_writes_the_line_of_every_answered_request(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     with serving(own):

@@ -1,4 +1,4 @@
-"""May it start, and how does it end? The server as it is run, over an application of a few lines, and its lock."""
+"""Start and stop of a running server with a minimal application, and its lock file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ import pytest
 from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
 from serving import shutdown as stop
 from serving.start import checks as start
-from tests.support.few_lines import HONEST, PROJECT, Server, await_answer, command, served, serving, take_when_free
+from tests.support.minimal_server import (
+    PROJECT,
+    SIMPLE_REQUEST,
+    Server,
+    await_answer,
+    command,
+    is_answering,
+    serving,
+    take_lock_when_free,
+)
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
 from tests.support.waiting import until
@@ -34,23 +43,23 @@ def server(tmp_path_factory) -> Iterator[Server]:
 
 
 def refused_start(server: Server, **changes: str) -> str:
-    """Start another server beside the running one, and return what it says."""
+    """Start another server beside the running one, and return its output."""
     environ = server.environ | changes
     done = subprocess.run(command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if not line.startswith("[")]
-    assert len(said) == 1
-    return said[0]
+    output = [line for line in done.stderr.splitlines() if not line.startswith("[")]
+    assert len(output) == 1
+    return output[0]
 
 
-def test_the_port_and_the_database_are_served_once(server, tmp_path):
+def test_second_server_on_a_port_or_database_is_refused(server, tmp_path):
     same_port = refused_start(server, DATABASE_URL=f"sqlite:///{tmp_path / 'other.db'}")
     same_database = refused_start(server, PORT=str(free_port()))
 
     assert same_port == f"walkthrough: something already answers at 127.0.0.1:{server.port}"
     assert same_database == f"walkthrough: {server.database} is being served by another process"
     assert not list(tmp_path.iterdir())
-    assert served(server)
+    assert is_answering(server)
 
 
 @pytest.mark.parametrize(
@@ -69,75 +78,75 @@ def test_the_port_and_the_database_are_served_once(server, tmp_path):
         ),
     ],
 )
-def test_a_start_that_would_be_unsafe_is_refused_in_one_line(server, changes, message):
+def test_unsafe_setting_is_refused_in_one_line(server, changes, message):
     assert message in refused_start(server, PORT=str(free_port()), **changes)
 
 
-def test_where_workers_can_show_no_sign_of_life_a_start_is_refused(monkeypatch):
-    """Of a container whose root is read-only: gunicorn would begin to listen, and end by an error."""
+def test_start_without_a_temporary_directory_is_refused(monkeypatch):
+    """In a container with a read-only root, gunicorn would listen and then fail."""
 
-    def nowhere() -> str:
+    def fail() -> str:
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
-    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    monkeypatch.setattr("tempfile.gettempdir", fail)
     start.require_temporary_directory("/a/place")
 
     with pytest.raises(start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"):
         start.require_temporary_directory(None)
 
 
-def test_the_log_says_where_it_listens(server):
+def test_listening_addresses_are_logged(server):
     [line] = [line for line in server.lines() if line.get("event") == "listening"]
 
     assert line["addresses"] == [f"127.0.0.1:{server.port}"]
     assert not [line for line in server.lines() if "Listening" in line.get("message", "")]
 
 
-@pytest.mark.parametrize("is_there", [True, False])
-def test_keys_that_are_drawn_for_a_database_that_is_there_are_told(tmp_path, is_there):
-    if is_there:
+@pytest.mark.parametrize("is_existing", [True, False])
+def test_new_keys_for_an_existing_database_are_logged(tmp_path, is_existing):
+    if is_existing:
         with serving(tmp_path):
-            pass  # keys of the environment
+            pass  # with the keys of the environment
     with serving(tmp_path, unset=("SECRET_KEY", "ANON_KEY")) as first:
         warned = [line for line in first.lines() if line["level"] == "warning"]
     with serving(tmp_path, unset=("SECRET_KEY", "ANON_KEY")) as second:
         warned_again = [line for line in second.lines() if line["level"] == "warning"]
 
-    assert len(warned) == is_there
+    assert len(warned) == is_existing
     assert all("keys.json" in line["message"] for line in warned)
     assert warned_again == []
 
 
-def test_a_stop_answers_what_was_accepted_and_leaves_no_mark(tmp_path):
+def test_stop_answers_accepted_requests_and_removes_the_lock_file(tmp_path):
     with serving(tmp_path) as server:
-        mark = tmp_path / "walkthrough.db.serving"
-        assert mark.stat().st_mode & 0o777 == 0o600
+        lock_file = tmp_path / "walkthrough.db.serving"
+        assert lock_file.stat().st_mode & 0o777 == 0o600
         with server.connect() as connection:
             connection.sendall(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-            while not (tmp_path / "few_lines.py.slow").exists():  # until it is in its thread
+            while not (tmp_path / "minimal_app.py.slow").exists():  # until a thread runs the request
                 time.sleep(0.01)
 
             server.process.send_signal(signal.SIGTERM)
 
             assert read_to_end(connection).endswith(b"served")
         assert server.process.wait(15) == 0
-        assert not mark.exists()
+        assert not lock_file.exists()
 
 
-def test_a_killed_server_leaves_its_mark_and_its_lock_ends_with_its_workers(tmp_path):
+def test_killed_server_leaves_its_lock_file_without_a_lock(tmp_path):
     with serving(tmp_path) as server:
         server.process.kill()
         server.process.wait(5)
-        lock = take_when_free(server.database)
+        lock = take_lock_when_free(server.database)
 
         assert lock.found_unclean
         lock.release()
         assert not (tmp_path / "walkthrough.db.serving").exists()
 
 
-def test_a_stop_is_no_clean_one_if_a_worker_had_to_be_killed(tmp_path):
+def test_stop_is_unclean_if_a_worker_was_killed(tmp_path):
     with serving(tmp_path) as server:
-        kill_one(server)
+        kill_worker(server)
         await_answer(server)
 
         server.process.send_signal(signal.SIGTERM)
@@ -164,29 +173,29 @@ def test_stop_is_clean_if_every_worker_set_its_exit_flag():
     assert not flags.are_set()
 
 
-def kill_one(server: Server) -> None:
-    """Kill a worker, and wait for the one that takes its place."""
-    until(lambda: len(workers_of(server)) == 2)
-    killed = workers_of(server)[0]
+def kill_worker(server: Server) -> None:
+    """Kill a worker, and wait for its replacement."""
+    until(lambda: len(worker_pids(server)) == 2)
+    killed = worker_pids(server)[0]
     os.kill(killed, signal.SIGKILL)
-    until(lambda: len(workers_of(server)) == 2 and killed not in workers_of(server))
+    until(lambda: len(worker_pids(server)) == 2 and killed not in worker_pids(server))
 
 
-def workers_of(server: Server) -> list[int]:
+def worker_pids(server: Server) -> list[int]:
     assert server.process.poll() is None, (server.database.parent / "log").read_text()
     pid = server.process.pid
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_who_removes_temporary_files_stops_no_worker_and_hides_no_unclean_end(tmp_path, is_killed):
+def test_removed_temporary_files_affect_neither_workers_nor_unclean_stops(tmp_path, is_killed):
     with serving(tmp_path) as server:
         (metrics,) = tmp_path.glob("walkthrough-metrics-*")
         shutil.rmtree(metrics)
         if is_killed:
-            kill_one(server)
+            kill_worker(server)
         await_answer(server)
-        assert served(server)
+        assert is_answering(server)
 
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) == 0
@@ -194,7 +203,7 @@ def test_who_removes_temporary_files_stops_no_worker_and_hides_no_unclean_end(tm
         assert (tmp_path / "walkthrough.db.serving").exists() == is_killed
 
 
-COLLECTING = """
+GC_APPLICATION = """
 import gc
 import os
 
@@ -206,62 +215,62 @@ def app(environ, start_response):
 """
 
 
-def test_workers_collect_garbage_also_after_a_reload(tmp_path):
-    """Nothing is collected while the server imports; gunicorn reads its settings again at a HUP."""
+def test_workers_collect_garbage_after_a_reload(tmp_path):
+    """The server disables garbage collection during its imports, and gunicorn reloads its settings at a HUP."""
 
-    def asked(server: Server) -> tuple[str, str]:
+    def pid_and_gc(server: Server) -> tuple[str, str]:
         with contextlib.suppress(OSError, ValueError):
-            pid, collects = server.exchange(HONEST).rpartition(b"\r\n")[2].decode().split()
-            return pid, collects
+            pid, gc_is_enabled = server.exchange(SIMPLE_REQUEST).rpartition(b"\r\n")[2].decode().split()
+            return pid, gc_is_enabled
         return "", ""
 
-    with serving(tmp_path, COLLECTING) as server:
-        before = {asked(server) for _ in range(40)}
+    with serving(tmp_path, GC_APPLICATION) as server:
+        before = {pid_and_gc(server) for _ in range(40)}
         server.process.send_signal(signal.SIGHUP)
         after: set[tuple[str, str]] = set()
 
         def is_reloaded() -> bool:
-            after.add(asked(server))
+            after.add(pid_and_gc(server))
             return bool({pid for pid, _ in after - before} - {""})
 
         until(is_reloaded)
 
-    assert {collects for pid, collects in before | after if pid} == {"True"}
+    assert {gc_is_enabled for pid, gc_is_enabled in before | after if pid} == {"True"}
 
 
-def test_no_second_server_is_started_beside_the_first_by_a_signal(tmp_path):
-    """gunicorn's way to a new version, for which two would have to serve one file."""
+def test_upgrade_signal_is_refused(tmp_path):
+    """gunicorn's upgrade by USR2 needs two servers on one file."""
     refused = "USR2 is refused"
     with serving(tmp_path) as server:
         log = tmp_path / "log"
 
         def are_refused(times: int) -> bool:
-            server.process.send_signal(signal.SIGUSR2)  # of no effect while the last one is
+            server.process.send_signal(signal.SIGUSR2)  # ignored while the previous signal is handled
             time.sleep(0.05)
             return log.read_text().count(refused) >= times
 
         until(lambda: are_refused(times=1))
         until(lambda: are_refused(times=3))
 
-        assert served(server)
+        assert is_answering(server)
         assert "Traceback" not in log.read_text()
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) == 0
         assert not (tmp_path / "walkthrough.db.serving").exists()
 
 
-def test_what_looked_at_the_file_first_is_counted_nowhere(tmp_path):
+def test_check_at_the_start_writes_no_metrics(tmp_path):
     with serving(tmp_path):
         (metrics,) = tmp_path.glob("walkthrough-metrics-*")
 
         assert list(metrics.glob("*.db")) == []
 
 
-def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
-    """Have a child say something, and end like that."""
+def require_check(lock: ServingLock, output: str = "", end: object = 0) -> None:
+    """Run a check that prints a text and ends with a status or an error."""
 
     def check() -> None:
-        print(said)
+        print(output)
         if isinstance(end, BaseException):
             raise end
         sys.exit(end)
@@ -270,7 +279,7 @@ def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "end", "told"),
+    ("output", "end", "expected"),
     [
         ("first\nwalkthrough: row 5 missing", 1, "row 5 missing"),
         ("", 3, "no output"),
@@ -281,31 +290,31 @@ def look(lock: ServingLock, said: str = "", end: object = 0) -> None:
         ("it is not permitted\n        ^\n", 1, "it is not permitted"),
     ],
 )
-def test_a_check_that_fails_keeps_the_server_from_starting(tmp_path, said, end, told):
+def test_failed_check_prevents_the_start(tmp_path, output, end, expected):
     database = tmp_path / "walkthrough.db"
     lock = start.claim(database)
 
-    with pytest.raises(start.StartRefused, match=f"^the check at the start failed: {told}$"):
-        look(lock, said, end)
+    with pytest.raises(start.StartRefused, match=f"^the check at the start failed: {expected}$"):
+        require_check(lock, output, end)
     assert not start.claim(database).found_unclean
 
 
-def test_after_an_unclean_stop_the_check_decides(tmp_path):
+def test_check_after_an_unclean_stop_decides(tmp_path):
     database = tmp_path / "walkthrough.db"
     ServingLock.take(database).abandon()
 
     lock = start.claim(database)
     with pytest.raises(start.StartRefused):
-        look(lock, "row 5 missing", 1)
+        require_check(lock, "row 5 missing", 1)
 
     lock = start.claim(database)
     assert lock.found_unclean
-    look(lock, "sound")
+    require_check(lock, "sound")
     lock.release()
     assert not start.claim(database).found_unclean
 
 
-def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
+def test_check_that_does_not_end_is_killed(tmp_path, monkeypatch):
     monkeypatch.setattr(start, "CHECK_SECONDS_MAX", 0.5)
     database, name = tmp_path / "walkthrough.db", tmp_path / "name"
     lock = start.claim(database)
@@ -321,21 +330,21 @@ def test_a_check_that_does_not_end_is_ended(tmp_path, monkeypatch):
     assert start.claim(database).found_unclean
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(0, 0), (0.6, 1)], ids=["soon", "late"])
-def test_a_start_that_waits_says_once_what_for(tmp_path, monkeypatch, capfd, seconds, told):
-    """A large file is read after a power cut: somebody who sees nothing may cut it off again."""
+@pytest.mark.parametrize(("seconds", "expected"), [(0, 0), (0.6, 1)], ids=["soon", "late"])
+def test_slow_check_is_announced_once(tmp_path, monkeypatch, capfd, seconds, expected):
+    """The check of a large file takes long, and without a message a user may interrupt it."""
     monkeypatch.setattr(start, "SILENT_SECONDS_MAX", 0.2)
     lock = start.claim(tmp_path / "walkthrough.db")
 
     start.require_usable(lock, lambda: time.sleep(seconds), "the check after an unclean stop")
 
     line = "walkthrough: the check after an unclean stop is running: it may take 600 seconds\n"
-    assert capfd.readouterr().err == line * told
+    assert capfd.readouterr().err == line * expected
 
 
-def test_a_check_may_be_asked_beside_many_open_files():
+def test_check_runs_beside_many_open_files():
     copies = []
-    with contextlib.suppress(OSError):  # as many as may be
+    with contextlib.suppress(OSError):  # up to the limit
         copies.extend(os.dup(0) for _ in range(2_000))
     for descriptor in copies[-20:]:
         os.close(descriptor)
@@ -346,27 +355,27 @@ def test_a_check_may_be_asked_beside_many_open_files():
             os.close(descriptor)
 
 
-def test_a_check_ends_nothing_of_its_parents(tmp_path):
-    mark = tmp_path / "ended"  # a file: what the child has in memory is its own
-    atexit.register(mark.touch)
+def test_check_runs_no_exit_handler_of_its_parent(tmp_path):
+    lock_file = tmp_path / "ended"  # a file, since the child has its own memory
+    atexit.register(lock_file.touch)
     try:
         assert start.run_in_child(lambda: None, 10) == (0, "")
         assert start.run_in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
     finally:
-        atexit.unregister(mark.touch)
-    assert not mark.exists()
+        atexit.unregister(lock_file.touch)
+    assert not lock_file.exists()
 
 
-def test_a_pipe_in_the_place_of_a_lock_is_not_waited_for(tmp_path):
+def test_pipe_as_lock_file_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "a.db.serving", 0o600)
 
     assert not is_served(tmp_path / "a.db")
 
 
-def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):
-    """The last holder removes the mark between our open and our lock: we begin again."""
+def test_lock_on_a_removed_file_is_taken_again(tmp_path, monkeypatch):
+    """If the holder removes the lock file between open and lock, the lock is taken again on a new file."""
     database = tmp_path / "walkthrough.db"
-    mark = tmp_path / "walkthrough.db.serving"
+    lock_file = tmp_path / "walkthrough.db.serving"
     first = ServingLock.take(database)
     real_flock = fcntl.flock
     calls = []
@@ -382,7 +391,7 @@ def test_a_lock_on_a_removed_mark_is_no_lock(tmp_path, monkeypatch):
     second = ServingLock.take(database)
 
     assert len(calls) == 2
-    assert mark.exists()
+    assert lock_file.exists()
     with pytest.raises(AlreadyServed):
         ServingLock.take(database)
     second.release()

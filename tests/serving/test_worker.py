@@ -1,7 +1,7 @@
-"""The server as it is run: gunicorn with the shipped settings over an application of a few lines.
+"""The running server: gunicorn with the shipped settings over a minimal application.
 
-Slow clients would take a minute to show with the shipped deadlines, so the application shortens them
-in its worker; that the shipped ones are those that are documented is a test of its own.
+The application shortens the deadlines, since slow clients would take a minute with the shipped ones.
+`test_shipped_deadlines` checks the shipped values.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from http.client import HTTPConnection
 import pytest
 
 from serving.worker import limits, refusal
-from tests.support.few_lines import HONEST, PATIENT, Server, served, serving
-from tests.support.raw import answers, read_to_end, still_waiting
+from tests.support.minimal_server import SHIPPED_DEADLINES_APPLICATION, SIMPLE_REQUEST, Server, is_answering, serving
+from tests.support.raw import answers, count_unanswered, read_to_end
 from tests.support.waiting import until
 
 
@@ -112,22 +112,22 @@ def test_partial_heads_delay_no_request_and_get_408(server):
         for connection in half_sent:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX-Half: ")
 
-        assert all(served(server) for _ in range(10))
+        assert all(is_answering(server) for _ in range(10))
 
         answers_ = [answers(read_to_end(connection)) for connection in half_sent]
         assert [[each.status for each in found] for found in answers_] == [[408]] * 24
 
 
 def test_dripping_heads_are_closed_at_the_deadline(server):
-    """A hundred, more than there are threads; the deadline, here of a second, ends each of them while it drips on."""
+    """There are more connections than threads. The deadline of 1 s closes each connection while it sends."""
     with contextlib.ExitStack() as crowd:
         dripping = [crowd.enter_context(server.connect()) for _ in range(100)]
         stop = threading.Event()
         dripper = threading.Thread(target=drip, args=(dripping, stop))
         dripper.start()
         try:
-            assert served(server)
-            until(lambda: still_waiting(dripping) == 0)
+            assert is_answering(server)
+            until(lambda: count_unanswered(dripping) == 0)
         finally:
             stop.set()
             dripper.join()
@@ -143,13 +143,13 @@ def drip(connections: list[socket.socket], stop: threading.Event) -> None:
 
 
 def test_silent_connections_hold_no_thread(tmp_path):
-    """The deadline is the shipped one: others are served while all of them are still there."""
-    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+    """The shipped deadline applies, so that all silent connections are still open."""
+    with serving(tmp_path, SHIPPED_DEADLINES_APPLICATION) as server, contextlib.ExitStack() as crowd:
         silent = [crowd.enter_context(server.connect()) for _ in range(200)]
 
-        assert all(served(server) for _ in range(5))
+        assert all(is_answering(server) for _ in range(5))
 
-        assert still_waiting(silent) == 200
+        assert count_unanswered(silent) == 200
 
 
 RELEASE = """
@@ -171,7 +171,7 @@ def app(environ, start_response):
 
 def test_slow_reads_delay_no_request(tmp_path):
     """Each process has slow reads, and each is ended by a later request to the same process."""
-    wait, release = (HONEST.replace(b"GET /", b"GET /" + name) for name in (b"wait", b"release"))
+    wait, release = (SIMPLE_REQUEST.replace(b"GET /", b"GET /" + name) for name in (b"wait", b"release"))
     with serving(tmp_path, RELEASE) as server, contextlib.ExitStack() as crowd:
         slow = [crowd.enter_context(server.connect(30)) for _ in range(24)]
         for client in slow:
@@ -183,15 +183,17 @@ def test_slow_reads_delay_no_request(tmp_path):
 
 
 def test_partial_pipelined_head_holds_no_thread(tmp_path):
-    """In one packet: the half is read along with the whole. The deadline is the shipped one; were there a thread for
-    each of them, the last ones would be answered once the first ones are sent away."""
-    whole, half, rest = HONEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
-    with serving(tmp_path, PATIENT) as server, contextlib.ExitStack() as crowd:
+    """One packet holds a complete request and part of the next one.
+
+    The shipped deadline applies: with one thread for each connection, the last ones would wait for it.
+    """
+    whole, half, rest = SIMPLE_REQUEST.replace(b"close", b"keep-alive"), b"GET /headers HTT", b"P/1.1\r\n"
+    with serving(tmp_path, SHIPPED_DEADLINES_APPLICATION) as server, contextlib.ExitStack() as crowd:
         clients = [crowd.enter_context(server.connect()) for _ in range(100)]
         for client in clients:
             client.sendall(whole + half)
         answers = [client.recv(65_536) for client in clients]
-        assert served(server)
+        assert is_answering(server)
         clients[0].sendall(rest)
         clients[0].sendall(b"Host: a\r\n\r\n")
 
@@ -200,28 +202,28 @@ def test_partial_pipelined_head_holds_no_thread(tmp_path):
 
 
 def test_partial_pipelined_head_gets_408(server):
-    received = server.exchange(HONEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
+    received = server.exchange(SIMPLE_REQUEST.replace(b"close", b"keep-alive") + b"GET /headers HTT")
 
     assert [answer.status for answer in answers(received)] == [200, 408]
 
 
 def test_refused_connections_that_stay_open_delay_no_request(server):
-    """gunicorn waits for each of them in its main loop, two seconds at a time: longer than anybody here waits."""
+    """gunicorn's own worker waits in its main loop for 2 s for each such connection."""
     with contextlib.ExitStack() as crowd:
         for _ in range(60):
             crowd.enter_context(server.connect()).sendall(b"no HTTP at all\r\n\r\n")
 
-        assert all(served(server) for _ in range(5))
+        assert all(is_answering(server) for _ in range(5))
 
 
 def test_slow_reader_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
-        time.sleep(4.5)  # longer than the shortened deadline and the sweep that enforces it
+        time.sleep(4.5)  # longer than the shortened deadline and the interval of its enforcement
         received = len(read_to_end(connection))
 
     assert 0 < received < 32 * 1024 * 1024
-    assert served(server)
+    assert is_answering(server)
 
 
 def test_body_that_stops_gets_408(server):

@@ -124,7 +124,7 @@ def test_the_log_is_bounded_with_overlapping_readers(database, monkeypatch):
 def test_a_reader_that_never_ends_is_warned_of_once_and_the_log_is_truncated_afterwards(database, monkeypatch, caplog):
     monkeypatch.setattr(wal, "LOG_BYTES_MAX", 1 << 19)
     monkeypatch.setattr(wal, "LOG_BYTES_WARNED", 1 << 20)
-    monkeypatch.setattr(wal, "LOCK_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(wal, "CHECKPOINT_WAIT_SECONDS_MAX", 0.01)
     monkeypatch.setattr(wal, "RETRY_SECONDS", 0.0)
 
     for times in (1, 2):

@@ -220,7 +220,7 @@ def test_parser_and_engine_have_the_same_operators() -> None:
     """The parser limits the length of a pattern, so both name the same pattern operators as well."""
     known = operators.OPERATORS.keys() | operators.UNSUPPORTED_SYMBOLS.keys()
 
-    assert known | {"in", "is"} == conditions.OPERATORS
+    assert known | {"in", "is"} == conditions.OPERATOR_NAMES
     assert {operator for operator, each in operators.OPERATORS.items() if each.text_only} == conditions.PATTERNS
 
 

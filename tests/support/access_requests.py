@@ -9,8 +9,8 @@ BUILDING_GRANTS_TO_ADMINS = "client_admin_building_access"
 BUILDING_GRANTS_TO_MANAGERS = "client_manager_building_access"
 INSPECTION_GRANTS_TO_ADMINS = "client_admin_inspection_access"
 INSPECTION_GRANTS_TO_MANAGERS = "client_manager_inspection_access"
-# One write per method, permitted to super admins and refused to callers without the privilege.
-WELL_FORMED = {
+# One write for each method, permitted to super admins and refused to callers without the privilege.
+VALID_WRITES = {
     "clients": ({"name": "New"}, "id=eq.1", {"name": "Renamed"}, {"id": 1, "name": "Put"}),
     "users": (
         {"email": "new@acme.example", "name": "New", "role": "client_manager", "client_id": 1},
@@ -65,16 +65,16 @@ WELL_FORMED = {
 
 
 def keys(response: Response, table: str) -> set:
-    """The keys of a list of rows: ids, or for a grant the pair."""
+    """Return the keys of a list of rows: ids, or pairs for grants."""
     columns = KEYS.get(table, ("id",))
     found = [tuple(row[column] for column in columns) for row in response.json]
     assert len(found) == len(set(found)), f"a row twice: {found}"
     return {key if len(key) > 1 else key[0] for key in found}
 
 
-def well_formed(api: Callable, who: str, method: str, table: str) -> Response:
-    """Send the table's well-formed request of that verb."""
-    body, where, change, whole = WELL_FORMED[table]
+def send_valid_write(api: Callable, who: str, method: str, table: str) -> Response:
+    """Send the table's valid request of a method."""
+    body, where, change, whole = VALID_WRITES[table]
     if method == "POST":
         return api(who).post(f"/{table}", body)
     if method == "PATCH":
@@ -92,5 +92,5 @@ def new_manager(**more: object) -> dict:
     return {"email": "new@x.example", "name": "New", "role": "client_manager", "client_id": 1, **more}
 
 
-def whole_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:
+def complete_user(id_: str, email: str, role: str = "client_manager", client_id: int = 1) -> dict:
     return {"id": id_, "email": email, "name": "Put", "role": role, "client_id": client_id}

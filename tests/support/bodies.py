@@ -1,4 +1,4 @@
-"""Bodies of writes, as the tests of their reading write them."""
+"""Request bodies of the tests of the payload parser."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 TEXTS = st.text(CHARACTERS, max_size=20)
 
 
-def read(text: str | bytes, content_type: str | None = "application/json") -> Payload:
+def parse_body(text: str | bytes, content_type: str | None = "application/json") -> Payload:
     return parse_payload(text.encode() if isinstance(text, str) else text, content_type)

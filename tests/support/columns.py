@@ -1,4 +1,4 @@
-"""The columns that each resource shows, in their order, by hand."""
+"""The visible columns of each resource in their order, written by hand."""
 
 from tests.support.oracle import KEYS
 

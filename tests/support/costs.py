@@ -1,4 +1,4 @@
-"""What requests cost SQLite: a portfolio small and large, and the steps of the engine that a request takes over it."""
+"""Costs of requests on SQLite: a small and a large data set, and the engine's steps for a request."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.conftest import ADA, MOE, ROOT
 from tests.support.applications import import_rows, open_app
 from tests.support.tokens import ANON_KEY, token_for
 
-OTHERS = 8  # times as many buildings and inspections of other clients
+GROWTH_FACTOR = 8  # the large data set has this many times the rows of other clients
 STEPS_GROWTH_MAX = 1.25
-STEPS_BETWEEN_LOOKS = 10
+STEP_INTERVAL = 10
 NOW = "2025-01-01T00:00:00+00:00"
 CLAIMS = Claims(ADA, Role.CLIENT_ADMIN, 1, 2**31, None, 2**32, None)
 STATUSES = ("completed", "completed", "completed", "scheduled", "failed")
 
 
-WHO = {
+TOKENS = {
     "root": token_for(ROOT, "super_admin", None),
     "ada": token_for(ADA, "client_admin", 1),
     "moe": token_for(MOE, "client_manager", 1),
@@ -45,7 +45,7 @@ LISTS = {
 
 
 def portfolio(others: int) -> dict[str, list[dict]]:
-    """Client 1 with four buildings and 80 inspections, and other clients with so many times more."""
+    """Return client 1 with 4 buildings and 80 inspections, and other clients with `others` times as many."""
     buildings, inspections, readings = [], [], []
     for number in range(1, 5 * others + 5):
         client = 1 if number <= 4 else 2 + number % 3
@@ -77,10 +77,10 @@ def portfolio(others: int) -> dict[str, list[dict]]:
     }  # fmt: skip
 
 
-def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
-    """The portfolio, small and large, each served by an application of its own."""
+def open_small_and_large(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
+    """Return applications over the small and the large data set."""
     made = {}
-    for name, others in (("small", 20), ("large", 20 * OTHERS)):
+    for name, others in (("small", 20), ("large", 20 * GROWTH_FACTOR)):
         folder: Path = tmp_path_factory.mktemp(name)
         source = folder / "portfolio.json"
         source.write_text(json.dumps(portfolio(others)))
@@ -89,24 +89,24 @@ def both_sizes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
     return made
 
 
-class Steps:
-    """What a connection does between two moments, in steps of its engine."""
+class StepCounter:
+    """Counts the steps of SQLite's engine on a connection."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def look(self) -> int:
-        self.count += STEPS_BETWEEN_LOOKS
+        self.count += STEP_INTERVAL
         return 0
 
     def begin(self, connection: Connection) -> None:
-        connection.driver_connection.set_progress_handler(self.look, STEPS_BETWEEN_LOOKS)
+        connection.driver_connection.set_progress_handler(self.look, STEP_INTERVAL)
 
     def end(self, connection: Connection) -> None:
         connection.driver_connection.set_progress_handler(None, 0)
 
 
-def forget(database: Database, *, counts: bool) -> None:
+def drop_cached_results(database: Database, *, counts: bool) -> None:
     """Drop the cached lists, and with `counts` all other results except the callers."""
     cache = database.cache
     for key, entry in list(cache.entries.items()):
@@ -114,27 +114,29 @@ def forget(database: Database, *, counts: bool) -> None:
             cache.drop(key)
 
 
-def steps(
+def count_steps(
     app: Flask,
     who: str,
     path: str,
     preference: str = "",
     *,
-    counts_anew: bool = False,
+    drop_counts: bool = False,
     posted: tuple[str, object] | None = None,
 ) -> int:
-    """What a request costs SQLite, in steps of its engine, by one of WHO or with a token; asked once before, so that
-    plans are made, and what was counted is known, unless that is to be forgotten, or rows were `posted` since: to a
-    path, by whoever sees all. What was listed is listed anew."""
+    """Return the cost of a read in steps of SQLite's engine.
+
+    The sender is a name of TOKENS or a token. An earlier request fills the caches. Cached lists are dropped, and cached
+    counts with `drop_counts`. `posted` is a path and the rows that a super admin inserts between the two requests.
+    """
     client = app.test_client()
-    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO.get(who, who)}", "Prefer": preference}
+    headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS.get(who, who)}", "Prefer": preference}
     database: Database = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code in (200, 206)
-    forget(database, counts=counts_anew)
+    drop_cached_results(database, counts=drop_counts)
     if posted is not None:
-        by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {WHO['root']}"}
+        by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
-    counted = Steps()
+    counted = StepCounter()
     with database.connections.checked_out(database.reader) as connection:
         counted.begin(connection)
     client.get(path, headers=headers)

@@ -1,4 +1,4 @@
-"""How the ten functions are called in tests: their names, a call of each that is answered, and days."""
+"""The ten functions: names, a valid call of each, and dates."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -14,8 +14,8 @@ EXPLAIN_INSPECTION = "explain_inspection_access"
 TO_ADMIN_BUILDINGS = "assign_buildings_to_client_admin"
 TO_ADMIN_INSPECTIONS = "assign_inspections_to_client_admin"
 TO_MANAGER = "assign_to_client_manager"
-# function -> arguments with which root gets an answer
-WELL_CALLED = {
+# function -> arguments of a valid call by root
+VALID_CALLS = {
     DASHBOARD: {},
     CHART: {"start_date": "2025-01-01", "end_date": "2025-12-31"},
     STATS: {"building_id": 1},
@@ -29,7 +29,7 @@ WELL_CALLED = {
 }
 STABLE = (DASHBOARD, CHART, STATS, CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
-ABOUT_SOMEBODY = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
+FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 
 
 def today() -> date:
@@ -37,24 +37,24 @@ def today() -> date:
 
 
 def day(offset: int) -> str:
-    """The calendar date that many days from today."""
+    """Return the date a number of days from today."""
     return (today() + timedelta(days=offset)).isoformat()
 
 
-def renamed(arguments: dict, p: bool) -> dict:
-    """Spell every parameter with or without its `p_`."""
+def with_or_without_prefix(arguments: dict, p: bool) -> dict:
+    """Return the arguments with or without the prefix `p_`."""
     bare = {name.removeprefix("p_"): value for name, value in arguments.items()}
     return {f"p_{name}": value for name, value in bare.items()} if p else bare
 
 
 def result_of(response: Response) -> object:
-    """The answer without the moment it was made at."""
+    """Return the result without `generated_at`."""
     body = response.json
     return {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
 
 
 def one_building(*inspections: tuple[str, str | None]) -> dict:
-    """A world of one client, one building, one super admin, and inspections of (status, date)."""
+    """Return rows of one client, one building, one super admin, and inspections of (status, date)."""
     return {
         "clients": [{"id": 1, "name": "C"}],
         "users": [{"id": ROOT, "email": "root@example.org", "name": "Root", "role": "super_admin", "client_id": None}],

@@ -1,4 +1,4 @@
-"""Migrations to version 2 that the tests register."""
+"""Migrations to the next version, which tests register."""
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import Migration

@@ -1,12 +1,13 @@
-"""The access rule a second time, over plain dicts, written from the table of docs/ACCESS.md by somebody who has not
-read the service. It imports nothing of it: when the two disagree, one of them has misread it.
+"""An independent implementation of the access rules over plain dicts, written from docs/ACCESS.md.
 
-A world is `{table: [row, …]}`, a user a row of `users`.
+It imports nothing of the service. If the two disagree, one of them misreads the document.
+
+A world is `{table: [row, …]}`. A user is a row of `users`.
 """
 
 ADMIN, MANAGER, SUPER = "client_admin", "client_manager", "super_admin"
 
-# Which grant table opens which rows to which role, and the column that names the grantee.
+# role -> its grant table, and the column of the grantee
 BUILDING_GRANTS = {
     ADMIN: ("client_admin_building_access", "admin_id"),
     MANAGER: ("client_manager_building_access", "manager_id"),
@@ -23,7 +24,7 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 
-# The tables a client admin may write at all; a manager may write none, a super admin every one.
+# The tables that a client admin may write. A manager may write none, a super admin all.
 WRITTEN_BY_ADMINS = {
     "buildings",
     "inspections",
@@ -43,8 +44,8 @@ def find(world, table, id_):
     return next((row for row in world[table] if row["id"] == id_), None)
 
 
-def holds(world, user, grants, column, id_):
-    """Has the user been granted this row?"""
+def has_grant(world, user, grants, column, id_):
+    """Return whether the user has a grant for this row."""
     if user["role"] not in grants:
         return False
     table, grantee = grants[user["role"]]
@@ -55,7 +56,7 @@ def holds(world, user, grants, column, id_):
 
 
 def visible(world, user, table, row):
-    """May the user read this row?"""
+    """Return whether the user may read this row."""
     if user["role"] == SUPER:
         return True
     if table in KEYS:
@@ -66,14 +67,14 @@ def visible(world, user, table, row):
 def sees_building(world, user, building):
     if user["role"] == ADMIN and building["client_id"] == user["client_id"]:
         return True
-    return holds(world, user, BUILDING_GRANTS, "building_id", building["id"])
+    return has_grant(world, user, BUILDING_GRANTS, "building_id", building["id"])
 
 
 def sees_inspection(world, user, inspection):
     building = find(world, "buildings", inspection["building_id"])
     if building and visible(world, user, "buildings", building):
         return True
-    return holds(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
+    return has_grant(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
 
 
 def sees_reading(world, user, reading):
@@ -122,17 +123,17 @@ def sees_grant(world, user, table, grant):
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def may(world, user, verb, table, old, new):
-    """What becomes of one write: "ok", "privilege", "rule" or "unmatched".
+def result_of_write(world, user, verb, table, old, new):
+    """Return the result of one write: "ok", "privilege", "rule" or "unmatched".
 
-    `verb` is insert, update or delete; `old` the row as it is, `new` as it would be. Constraints (keys,
-    references, a grantee's role) are not the rule's business and speak only after "ok".
+    `verb` is insert, update or delete, `old` the current row, `new` the row after the write. Constraints (keys,
+    references, a grantee's role) are checked only after "ok".
     """
     if not has_privilege(user, table):
         return "privilege"
-    if verb != "insert" and not within_reach(world, user, table, old):
+    if verb != "insert" and not is_in_write_scope(world, user, table, old):
         return "unmatched"
-    if verb != "delete" and not may_exist(world, user, table, new):
+    if verb != "delete" and not permits_new_row(world, user, table, new):
         return "rule"
     return "ok"
 
@@ -143,16 +144,16 @@ def has_privilege(user, table):
     return user["role"] == ADMIN and table in WRITTEN_BY_ADMINS
 
 
-def may_exist(world, user, table, row):
-    """May the would-be row be written? As `within_reach`, and nobody signs a grant for another."""
-    if not within_reach(world, user, table, row):
+def permits_new_row(world, user, table, row):
+    """Return whether the user may write this row. `assigned_by` of a grant is null or the user."""
+    if not is_in_write_scope(world, user, table, row):
         return False
     if user["role"] != SUPER and table in KEYS:
         return row.get("assigned_by") in (None, user["id"])
     return True
 
 
-def within_reach(world, user, table, row):
+def is_in_write_scope(world, user, table, row):
     if user["role"] == SUPER:
         return True
     if table == "buildings":

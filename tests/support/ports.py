@@ -1,4 +1,4 @@
-"""A port that nobody listens at, for a service of one's own."""
+"""Free ports for services of the tests."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""Query strings in tests: written as people read them, parsed."""
+"""Query strings of the tests, without percent encoding."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from engine.query.shape import Node, Query
 from routes.postgrest.querystring import parse
 
 
-def ask(text: str) -> Query:
-    """Parse a query string given as people read it."""
+def parse_text(text: str) -> Query:
+    """Parse a query string that is not percent-encoded."""
     return parse(quote(text, safe="/?&=%+()*,.:!'@$-_~{}<>;\"").encode())
 
 
 def root(text: str) -> Node:
-    return ask(text).shape.root
+    return parse_text(text).shape.root
 
 
-def rows(text: str) -> list[str]:
-    """Take apart a table of short texts."""
+def split_cells(text: str) -> list[str]:
+    """Split a text at `|`."""
     return text.split("|")
 
 

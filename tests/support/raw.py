@@ -1,4 +1,4 @@
-"""A running service seen from below: bytes as they are, and which process holds which connection."""
+"""Raw bytes of a running service, and the processes that hold its connections."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ ESTABLISHED = "01"
 
 
 @dataclass(frozen=True, slots=True)
-class RawAnswer:
+class RawResponse:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -29,7 +29,7 @@ def connect(port: int, timeout: float = 20) -> socket.socket:
 
 
 def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
-    """Send bytes as they are and read until the server closes."""
+    """Send raw bytes and read until the server closes."""
     with connect(port) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(sent)
@@ -38,8 +38,8 @@ def exchange(port: int, sent: bytes, *, then_close: bool = False) -> bytes:
         return read_to_end(connection)
 
 
-def still_waiting(connections: list[socket.socket]) -> int:
-    """How many of them the service has neither answered nor sent away."""
+def count_unanswered(connections: list[socket.socket]) -> int:
+    """Return how many connections have no response and are not closed."""
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)
@@ -54,8 +54,8 @@ def read_to_end(connection: socket.socket) -> bytes:
     return bytes(received)
 
 
-def answers(received: bytes) -> list[RawAnswer]:
-    """Every answer in what came back, one after the other; bytes that belong to none are an error."""
+def answers(received: bytes) -> list[RawResponse]:
+    """Parse consecutive responses. Other bytes are an error."""
     found = []
     while received:
         head, _, rest = received.partition(b"\r\n\r\n")
@@ -65,7 +65,7 @@ def answers(received: bytes) -> list[RawAnswer]:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         length = int(headers.get("content-length", "0"))
         assert "transfer-encoding" not in headers
-        found.append(RawAnswer(int(match[1]), headers, rest[:length]))
+        found.append(RawResponse(int(match[1]), headers, rest[:length]))
         received = rest[length:]
     return found
 
@@ -74,7 +74,7 @@ def tcp_rows() -> list[list[str]]:
     return [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
 
 
-def inodes_of(pid: int) -> set[str]:
+def socket_inodes(pid: int) -> set[str]:
     found = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -84,8 +84,8 @@ def inodes_of(pid: int) -> set[str]:
 
 
 def workers_by_port(served: Served) -> dict[int, int]:
-    """Which worker holds the connection that comes from each port."""
-    holders = {inode: pid for pid in served.workers() for inode in inodes_of(pid)}
+    """Return the worker that holds the connection from each client port."""
+    holders = {inode: pid for pid in served.workers() for inode in socket_inodes(pid)}
     return {
         int(row[2].split(":")[1], 16): holders[row[9]]
         for row in tcp_rows()

@@ -1,8 +1,8 @@
-"""Does an answer agree with the recorded one of a real PostgREST? Plain comparison, no service in sight.
+"""Comparison of responses with recorded ones of PostgREST.
 
-A recorded case says who asks what, and of the answer the status, the headers that must match, and the
-body. Three things are left open: the order of rows where the request asks for none, ids that were handed
-out while recording (101 to 110), and whether a CSV writes a moment with a blank or with a `T`.
+A recorded case has the sender, the request, and of the response the status, the headers to compare and the body.
+The comparison ignores the order of rows if the request has none, and the format of timestamps in CSV. It also ignores
+ids that were generated during the recording (101 to 110).
 """
 
 import csv
@@ -20,7 +20,7 @@ PREFERENCES = ("preference-applied", "allow")
 
 
 def sender(name: str) -> Person | Bearer:
-    """Who sends a case: one of the cast, or, with a dash, root's credentials gone wrong."""
+    """Return the sender of a case: a user of the data set, or for names with a dash, invalid credentials of root."""
     if name in CAST:
         return CAST[name]
     root = claims_of(ROOT, "super_admin", None)
@@ -39,7 +39,7 @@ def sender(name: str) -> Person | Bearer:
 
 
 def difference(case: Mapping, answer: Response) -> str | None:
-    """Say in one line how the answer differs from the recorded one; None if it does not."""
+    """Return the difference from the recorded response in one line, or None."""
     return (
         status_difference(case, answer)
         or error_difference(case, answer)
@@ -80,7 +80,7 @@ def has_body(case: Mapping) -> bool:
 
 
 def comparable_header(name: str, value: str | None) -> object:
-    """Reduce a header to what matters of it.
+    """Return the part of a header that is compared.
 
     >>> comparable_header("content-type", "text/csv; charset=utf-8")
     'text/csv'
@@ -104,20 +104,20 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
         return None
     if "json" in expect:
         got = json.loads(answer.text) if answer.text else None
-        return None if same_json(expect["json"], got, case["path"]) else bodies(got, expect["json"])
+        return None if same_json(expect["json"], got, case["path"]) else describe_bodies(got, expect["json"])
     if expect.get("text"):
-        return None if same_csv(expect["text"], answer.text) else bodies(answer.text, expect["text"])
+        return None if same_csv(expect["text"], answer.text) else describe_bodies(answer.text, expect["text"])
     if expect.get("text") == "" and answer.text:
         return f"a body where none was recorded: {answer.text[:200]}"
     return None
 
 
-def bodies(got: object, recorded: object) -> str:
+def describe_bodies(got: object, recorded: object) -> str:
     return f"body {json.dumps(got)[:400]}, not {json.dumps(recorded)[:400]}"
 
 
 def same_json(recorded: object, got: object, path: str) -> bool:
-    """Compare two bodies, rows in order only where the request orders them."""
+    """Compare two bodies. The order of rows matters only if the request has one."""
     if recorded == got:
         return True
     recorded = with_ids_open(recorded)
@@ -132,7 +132,7 @@ def same_json(recorded: object, got: object, path: str) -> bool:
 
 
 def sorted_rows(value: object, ordered: bool) -> object:
-    """Sort every list in the value, unless its order was asked for."""
+    """Sort all lists in the value, unless they are ordered."""
     if isinstance(value, dict):
         return {key: sorted_rows(item, ordered) for key, item in value.items()}
     if not isinstance(value, list):
@@ -142,7 +142,7 @@ def sorted_rows(value: object, ordered: bool) -> object:
 
 
 def with_ids_open(recorded: object) -> object:
-    """Replace the ids that were handed out while recording.
+    """Replace the ids that were generated during the recording.
 
     >>> with_ids_open([{"id": 103, "building_id": 4}])
     [{'id': 'any new id', 'building_id': 4}]
@@ -159,7 +159,7 @@ def is_new_id(key: str, value: object) -> bool:
 
 
 def with_ids_masked(got: object, recorded: object) -> object:
-    """Replace the answer's ids where the recorded body leaves them open."""
+    """Replace the response's ids where the recorded body has a generated one."""
     if isinstance(got, list) and isinstance(recorded, list):
         masked = [with_ids_masked(g, r) for g, r in zip(got, recorded, strict=False)]
         return masked + got[len(recorded) :]
@@ -174,7 +174,7 @@ def with_ids_masked(got: object, recorded: object) -> object:
 
 
 def same_csv(recorded: str, got: str) -> bool:
-    """Compare two CSV texts by column name; an empty answer may or may not have a header line."""
+    """Compare two CSV texts by column name. A header line of an empty response is optional."""
     recorded_rows, got_rows = csv_rows(recorded), csv_rows(got)
     if not recorded_rows:
         return not got_rows
@@ -186,7 +186,7 @@ def csv_rows(text: str) -> list[dict]:
 
 
 def csv_cell(cell: str) -> object:
-    """Read a cell as what it stands for: JSON, a moment, or text."""
+    """Return the value of a cell: JSON, a timestamp, or text."""
     try:
         return json.loads(cell)
     except (ValueError, TypeError):

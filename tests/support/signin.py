@@ -1,4 +1,4 @@
-"""The cast with passwords, and their way through /auth/v1 as a client library takes it."""
+"""Users with passwords, and requests of /auth/v1 as client libraries send them."""
 
 import atexit
 import functools
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.conftest import CAST, DATASET, Api, Bearer, Database, Response
 from tests.support import databases, tokens
-from tests.support.applications import import_rows, lent_app, open_app
+from tests.support.applications import import_rows, open_app, reused_app
 
 EMAILS = {
     "root": "root@example.org",
@@ -24,13 +24,13 @@ EMAILS = {
 }
 PASSWORDS = {who: f"{who}'s own password" for who in EMAILS}
 
-HERE = "192.0.2.1"
-THERE = "198.51.100.7"
+ORIGIN = "192.0.2.1"
+OTHER_ORIGIN = "198.51.100.7"
 
 
 @functools.cache
-def signed_up_file() -> pathlib.Path:
-    """The data set with a password for everybody but max, in one file to be copied."""
+def file_with_passwords() -> pathlib.Path:
+    """Return a file with the data set, in which all users except max have a password."""
     directory = pathlib.Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, directory)
     rows = json.loads(DATASET.read_text())
@@ -42,31 +42,31 @@ def signed_up_file() -> pathlib.Path:
     source.write_text(json.dumps(rows))
     app = open_app(file)
     import_rows(app, source)
-    databases.settle(app, file)
+    databases.close_for_copy(app, file)
     return file
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A database of one's own with its app."""
+    """An application over its own database."""
 
     app: object
     file: pathlib.Path
 
     def api(self, who: str | None = None, token: str | None = None) -> Api:
-        """Somebody of the cast with a token without a session, or whoever holds `token`."""
+        """Return requests of a user with a sessionless token, or of the holder of `token`."""
         person = CAST[who or "nobody"] if token is None else Bearer(f"Bearer {token}")
         return Api(Database(lambda: self.app, None, self.app), person)
 
-    def token(self, grant: str, body: object, origin: str = HERE, **headers: str) -> Response:
+    def token(self, grant: str, body: object, origin: str = ORIGIN, **headers: str) -> Response:
         return self.api().post(
             f"/auth/v1/token?grant_type={grant}", body, headers=headers, environ={"REMOTE_ADDR": origin}
         )
 
-    def try_password(self, email: str, password: str, origin: str = HERE) -> Response:
+    def try_password(self, email: str, password: str, origin: str = ORIGIN) -> Response:
         return self.token("password", {"email": email, "password": password}, origin)
 
-    def sign_in(self, who: str, origin: str = HERE) -> dict:
+    def sign_in(self, who: str, origin: str = ORIGIN) -> dict:
         response = self.try_password(EMAILS[who], PASSWORDS[who], origin)
         assert response.status == 200, response.text
         return response.json
@@ -75,11 +75,11 @@ class Service:
         return self.token("refresh_token", {"refresh_token": refresh_token})
 
     def sql(self, statement: str, *values: object) -> list:
-        """Look into, or reach into, the database past the service."""
+        """Run a statement on the database without the service."""
         return databases.sql(self.file, statement, *values)
 
     def age(self, seconds: int) -> None:
-        """Let time pass for what sign-in has written down, by making all of it older."""
+        """Make all attempts and sessions older by a number of seconds."""
         self.sql("UPDATE attempts SET at = at - ?", seconds)
         self.sql("UPDATE origins SET at = at - ?", seconds)
         for key, rotations in self.sql("SELECT id, rotations FROM sessions"):
@@ -93,21 +93,21 @@ class Service:
 
 def open_service(directory: pathlib.Path, **config: object) -> Service:
     file = directory / "service.db"
-    databases.copy(signed_up_file(), file)
+    databases.copy(file_with_passwords(), file)
     return Service(open_app(file, **config), file)
 
 
 @contextmanager
-def lent_service(directory: pathlib.Path) -> Iterator[Service]:
-    """The same for the time of a test."""
+def reused_service(directory: pathlib.Path) -> Iterator[Service]:
+    """Provide a service that the next test reuses."""
     file = directory / "service.db"
-    databases.copy(signed_up_file(), file)
-    with lent_app(file) as app:
+    databases.copy(file_with_passwords(), file)
+    with reused_app(file) as app:
         yield Service(app, file)
 
 
 def error(response: Response) -> tuple[int, str]:
-    """Status and code of a refusal, which has GoTrue's six keys and says everything twice."""
+    """Return status and code of an error; assert that it has GoTrue's six keys."""
     body = response.json
     assert set(body) - {"weak_password"} == {"code", "error_code", "message", "msg", "details", "hint"}
     assert body["code"] == body["error_code"]
@@ -117,6 +117,6 @@ def error(response: Response) -> tuple[int, str]:
 
 
 def claims(access_token: str) -> dict:
-    """What a token says, read without the service's help."""
+    """Return the claims of a token, decoded without the service."""
     part = access_token.split(".")[1]
     return json.loads(tokens.base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

@@ -1,4 +1,4 @@
-"""Access tokens made by hand, with hmac alone, so that the service's own signer is never its own witness."""
+"""Access tokens signed with hmac, independent of the service's own signer."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ HOUR = 3600
 
 
 def b64(raw: bytes) -> str:
-    """Encode as the compact serialization wants it: URL-safe, without padding.
+    """Encode for the compact serialization: URL-safe base64 without padding.
 
     >>> b64(b"ab")
     'YWI'
@@ -32,7 +32,7 @@ def sign(claims: object, key: str = SECRET_KEY, alg: str = "HS256", **header: ob
 
 
 def claims_of(user_id: str, role: str, client_id: int | None, **more: object) -> dict:
-    """Return the claims that the service asks of a token; `more` adds or replaces."""
+    """Return the claims of a valid token. `more` adds or replaces claims."""
     now = int(time.time())
     client = {} if client_id is None else {"client_id": client_id}
     return {"sub": user_id, "role": role, **client, "iat": now, "exp": now + HOUR, **more}
@@ -45,7 +45,7 @@ def token_for(user_id: str, role: str, client_id: int | None, **more: object) ->
 def token_after_change(user_id: str, role: str, client_id: int | None) -> str:
     """Sign a token for a user whose role or client has just changed.
 
-    `iat` counts whole seconds, and a token older than the change is refused; so this one is dated
-    into the next second, which the 5 s of leeway on `iat` allow.
+    The service refuses tokens older than the change, and `iat` counts whole seconds. This token is dated 2 s ahead,
+    within the leeway of 5 s.
     """
     return token_for(user_id, role, client_id, iat=int(time.time()) + 2)

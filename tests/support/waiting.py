@@ -1,18 +1,19 @@
-"""Waiting for what comes to hold by itself, for as long as it takes and no longer; and what must not take long."""
+"""Polling for a condition, and a mark for tests of durations."""
 
 import time
 from collections.abc import Callable
 
 import pytest
 
-SECONDS_MAX = 30.0  # until a test that hangs is a test that fails
+SECONDS_MAX = 30.0  # then the test fails
 
 TIMED = pytest.mark.flaky(reruns=2, reruns_delay=1, only_rerun="AssertionError")
-"""For a test of how long something may take: a machine that stands still for a moment fails it, but not three times."""
+"""The mark of tests that measure durations: a busy machine may fail them, but not three times."""
 
 
 def until(holds: Callable[[], object]) -> None:
+    """Poll until the condition holds; fail after SECONDS_MAX."""
     give_up = time.monotonic() + SECONDS_MAX
     while not holds():
-        assert time.monotonic() < give_up, "it never came to hold"
+        assert time.monotonic() < give_up, "timeout: the condition does not hold"
         time.sleep(0.002)

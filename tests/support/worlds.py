@@ -1,5 +1,6 @@
-"""Worlds at random, the same for the same seed: companies, people, buildings, inspections and all four kinds of
-grants, those of a super admin across companies too.
+"""Random worlds, the same for the same seed: clients, users, buildings, inspections and all four kinds of grants.
+
+Some grants are to users of another client.
 """
 
 import random
@@ -7,7 +8,7 @@ from datetime import date, timedelta
 
 from tests.conftest import RESOURCES, Person
 
-LONG_AGO = "2025-01-01T00:00:00+00:00"
+CREATED_AT = "2025-01-01T00:00:00+00:00"
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled", "postponed", None)
 TYPES = ("annual", "fire", "lead", "structural", "emergency", "roof")
 GRANTS = {
@@ -19,7 +20,7 @@ GRANTS = {
 
 
 def random_world(seed: int) -> dict[str, list[dict]]:
-    """Make 2-3 clients, 3-6 users each, 5-15 buildings, 0-40 inspections, their readings, and grants."""
+    """Return 2-3 clients, 3-6 users each, 5-15 buildings, 0-40 inspections, their readings, and grants."""
     rng = random.Random(seed)
     world: dict[str, list[dict]] = {table: [] for table in RESOURCES}
     add_clients_and_users(rng, world)
@@ -50,7 +51,7 @@ def user_row(number: int, role: str, client_id: int | None) -> dict:
 
 
 def times() -> dict:
-    return {"created_at": LONG_AGO, "updated_at": LONG_AGO}
+    return {"created_at": CREATED_AT, "updated_at": CREATED_AT}
 
 
 def add_buildings_and_inspections(rng: random.Random, world: dict) -> None:
@@ -100,7 +101,7 @@ def reading_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
 
 
 def add_grants(rng: random.Random, world: dict, table: str) -> None:
-    """Grant a sixth of all pairs, whichever client the two are of."""
+    """Grant a sixth of all pairs of a user and a row, of the same or different clients."""
     role, grantee, target_table, target = GRANTS[table]
     for user in world["users"]:
         for row in world[target_table]:
@@ -110,7 +111,7 @@ def add_grants(rng: random.Random, world: dict, table: str) -> None:
                         grantee: user["id"],
                         target: row["id"],
                         "assigned_by": world["users"][0]["id"],
-                        "assigned_at": LONG_AGO,
+                        "assigned_at": CREATED_AT,
                     }
                 )
 

@@ -11,7 +11,7 @@ from routes.postgrest.encoding import Undecodable
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.media import UnsupportedMediaType
 from routes.postgrest.payload import InvalidPayload, Payload, Row
-from tests.support.bodies import CSV, FORM, TEXTS, read
+from tests.support.bodies import CSV, FORM, TEXTS, parse_body
 
 # -- CSV ----------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ from tests.support.bodies import CSV, FORM, TEXTS, read
     ],
 )
 def test_csv_is_parsed(text: str, rows: list[Row]) -> None:
-    payload = read(text, CSV)
+    payload = parse_body(text, CSV)
 
     assert payload.rows == rows
     assert payload.is_array
@@ -56,7 +56,7 @@ def test_csv_is_parsed(text: str, rows: list[Row]) -> None:
 @pytest.mark.parametrize("text", ["a,b\n1\n", "a,b\n1,2\n3\n", "a,b\n1,2,3\n", "a,b\n  \n1,2\n"])
 def test_ragged_csv_is_refused(text: str) -> None:
     with pytest.raises(MalformedCsv, match=r"^All lines must have same number of fields$"):
-        read(text, CSV)
+        parse_body(text, CSV)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_ragged_csv_is_refused(text: str) -> None:
 )
 def test_malformed_csv_is_refused(text: str) -> None:
     with pytest.raises(MalformedCsv, match=r"^Empty or invalid csv$"):
-        read(text, CSV)
+        parse_body(text, CSV)
 
 
 def test_malformed_csv_error_names_the_line() -> None:
     with pytest.raises(MalformedCsv) as refused:
-        read('a\n1\n\nx"y\n', CSV)
+        parse_body('a\n1\n\nx"y\n', CSV)
 
     assert refused.value.details == "Misplaced quotation mark in line 4."
 
@@ -81,14 +81,14 @@ def test_malformed_csv_error_names_the_line() -> None:
 @pytest.mark.parametrize("body", [b"a\nx\x00y\n", b"a\n\xff\n", b"a\n\xed\xa0\x80\n"])
 def test_csv_must_be_utf8(body: bytes) -> None:
     with pytest.raises(InvalidPayload, match=r"^Empty or invalid body$"):
-        read(body, CSV)
+        parse_body(body, CSV)
 
 
 def test_csv_columns_are_limited() -> None:
-    assert len(read(",".join(map(str, range(100))), CSV).rows) == 0
+    assert len(parse_body(",".join(map(str, range(100))), CSV).rows) == 0
 
     with pytest.raises(LimitExceeded, match="at most 100 columns"):
-        read(",".join(map(str, range(101))), CSV)
+        parse_body(",".join(map(str, range(101))), CSV)
 
 
 # -- forms --------------------------------------------------------------------------------------
@@ -106,13 +106,13 @@ def test_csv_columns_are_limited() -> None:
     ],
 )
 def test_form_is_parsed(text: str, row: Row) -> None:
-    assert read(text, FORM) == Payload([row], tuple(row), True, False)
+    assert parse_body(text, FORM) == Payload([row], tuple(row), True, False)
 
 
 @pytest.mark.parametrize("text", ["a=%ff", "a=%00", "%ed%a0%80=1"])
 def test_form_must_be_utf8(text: str) -> None:
     with pytest.raises(Undecodable):
-        read(text, FORM)
+        parse_body(text, FORM)
 
 
 # -- Content-Type -------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_form_must_be_utf8(text: str) -> None:
     ],
 )
 def test_json_content_types(content_type: str | None) -> None:
-    assert read('{"a": 1}', content_type).rows == [{"a": 1}]
+    assert parse_body('{"a": 1}', content_type).rows == [{"a": 1}]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_json_content_types(content_type: str | None) -> None:
 )
 def test_unsupported_content_types_are_refused(content_type: str, message: str) -> None:
     with pytest.raises(UnsupportedMediaType) as refused:
-        read('{"a": 1}', content_type)
+        parse_body('{"a": 1}', content_type)
 
     assert refused.value.message == f"Content-Type not acceptable: {message}"
 
@@ -165,7 +165,7 @@ def test_unsupported_content_types_are_refused(content_type: str, message: str) 
 def test_csv_round_trip(cells: list[list[str]]) -> None:
     quoted = (",".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in cells)
 
-    rows = read("\n".join(["a,b", *quoted]), CSV).rows
+    rows = parse_body("\n".join(["a,b", *quoted]), CSV).rows
 
     expected = [[None if cell == "NULL" else cell for cell in line] for line in cells]
     assert [list(row.values()) for row in rows] == expected

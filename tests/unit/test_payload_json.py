@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from models.errors import Fault
 from routes.postgrest.limits import LimitExceeded, NumberOutOfRange
 from routes.postgrest.payload import InvalidPayload, KeysDiffer, Payload, Row, UntranslatableText, parse_payload
-from tests.support.bodies import CSV, FORM, TEXTS, read
+from tests.support.bodies import CSV, FORM, TEXTS, parse_body
 from tests.support.waiting import TIMED
 
 
@@ -40,7 +40,7 @@ from tests.support.waiting import TIMED
     ],
 )
 def test_json_is_parsed(text: str, payload: Payload) -> None:
-    assert read(text) == payload
+    assert parse_body(text) == payload
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_json_is_parsed(text: str, payload: Payload) -> None:
     ],
 )
 def test_numbers_keep_type_and_digits(literal: str, value: float) -> None:
-    parsed = read(f'{{"a": {literal}}}').rows[0]["a"]
+    parsed = parse_body(f'{{"a": {literal}}}').rows[0]["a"]
 
     assert parsed == value
     assert type(parsed) is type(value)
@@ -85,7 +85,7 @@ def test_numbers_keep_type_and_digits(literal: str, value: float) -> None:
 )
 def test_invalid_json_is_refused(body: str | bytes) -> None:
     with pytest.raises(InvalidPayload, match=r"^Empty or invalid"):
-        read(body)
+        parse_body(body)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_invalid_json_is_refused(body: str | bytes) -> None:
 )
 def test_rows_must_be_objects(text: str) -> None:
     with pytest.raises(InvalidPayload) as refused:
-        read(text)
+        parse_body(text)
 
     assert refused.value.message == "A JSON object or an array of JSON objects is expected"
 
@@ -112,7 +112,7 @@ def test_rows_must_be_objects(text: str) -> None:
 )
 def test_nul_escape_is_refused(text: str, details: str) -> None:
     with pytest.raises(UntranslatableText) as refused:
-        read(text)
+        parse_body(text)
 
     assert refused.value.message == "unsupported Unicode escape sequence"
     assert refused.value.details == details
@@ -129,7 +129,7 @@ def test_nul_escape_is_refused(text: str, details: str) -> None:
 )
 def test_lone_surrogate_escape_is_refused(text: str, details: str) -> None:
     with pytest.raises(InvalidPayload) as refused:
-        read(text)
+        parse_body(text)
 
     assert refused.value.message == "Empty or invalid json"
     assert refused.value.details == details
@@ -152,7 +152,7 @@ def test_lone_surrogate_escape_is_refused(text: str, details: str) -> None:
 )
 def test_infinite_and_overlong_numbers_are_refused(literal: str, message: str) -> None:
     with pytest.raises(NumberOutOfRange) as refused:
-        read(f'{{"a": {literal}}}')
+        parse_body(f'{{"a": {literal}}}')
 
     assert message in refused.value.message
     assert len(refused.value.message) < 300
@@ -160,31 +160,31 @@ def test_infinite_and_overlong_numbers_are_refused(literal: str, message: str) -
 
 @pytest.mark.parametrize("literal", ["0.0", "-0e-400", "0.000e999", "5e-324"])
 def test_zero_and_smallest_doubles_are_accepted(literal: str) -> None:
-    assert read(f'{{"a": {literal}}}').rows == [{"a": float(literal)}]
+    assert parse_body(f'{{"a": {literal}}}').rows == [{"a": float(literal)}]
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")], ids=["arrays", "objects"])
 def test_nesting_depth_is_limited(opening: str, closing: str) -> None:
     inside = 63  # the row itself is the first level
 
-    assert read('{"a":' + opening * inside + "1" * (opening != "[") + closing * inside + "}").uniform
+    assert parse_body('{"a":' + opening * inside + "1" * (opening != "[") + closing * inside + "}").uniform
     for levels in (inside + 1, 500, 100_000):
         with pytest.raises(InvalidPayload, match="at most 64 levels of nesting"):
-            read('{"a":' + opening * levels + "1" * (opening != "[") + closing * levels + "}")
+            parse_body('{"a":' + opening * levels + "1" * (opening != "[") + closing * levels + "}")
 
 
 def test_payload_rows_are_limited_to_1000() -> None:
-    assert len(read("[" + ",".join(["{}"] * 1000) + "]").rows) == 1000
-    assert len(read("a\n" + "x\n" * 1000, CSV).rows) == 1000
+    assert len(parse_body("[" + ",".join(["{}"] * 1000) + "]").rows) == 1000
+    assert len(parse_body("a\n" + "x\n" * 1000, CSV).rows) == 1000
 
     with pytest.raises(LimitExceeded, match="at most 1000 rows"):
-        read("[" + ",".join(["{}"] * 1001) + "]")
+        parse_body("[" + ",".join(["{}"] * 1001) + "]")
     with pytest.raises(LimitExceeded, match="at most 1000 rows"):
-        read("a\n" + "x\n" * 1001, CSV)
+        parse_body("a\n" + "x\n" * 1001, CSV)
 
 
 def test_require_uniform_refuses_differing_keys() -> None:
-    unequal, equal = read('[{"a": 1}, {"b": 1}]'), read('[{"a": 1}, {"a": 1}]')
+    unequal, equal = parse_body('[{"a": 1}, {"b": 1}]'), parse_body('[{"a": 1}, {"a": 1}]')
 
     assert equal.require_uniform() is equal
     with pytest.raises(KeysDiffer, match=r"^All object keys must match$"):
@@ -234,4 +234,4 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 def test_json_round_trip(rows: list[Row]) -> None:
     finite = [{key: value for key, value in row.items() if value not in (math.inf, -math.inf)} for row in rows]
 
-    assert read(json.dumps(finite)).rows == finite
+    assert parse_body(json.dumps(finite)).rows == finite

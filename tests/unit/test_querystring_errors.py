@@ -14,13 +14,13 @@ from routes.postgrest.lexer import Unparsable
 from routes.postgrest.limits import LimitExceeded, Limits, NegativeLimit, NumberOutOfRange
 from routes.postgrest.operands import MalformedArray
 from routes.postgrest.querystring import parse
-from tests.support.querystrings import ask, rows, tree
+from tests.support.querystrings import parse_text, split_cells, tree
 from tests.support.waiting import TIMED
 
 UNPARSABLE = [
     *(
         f"select={text}"
-        for text in rows(
+        for text in split_cells(
             "id,|id,,name|id, ,name|id)|id)x|id(|id,a(b|(|)|()|(id)|*id|id*|*::text|a:*|id::|"
             'id::"text"|id::varchar(10)|id::text::int|id.count|id.nope()|id.name|*.count()|a:b:id|'
             'a::b:id|"id"x|"|"id|-id|id-|name->|name->>|name->-|name->-x|name->a.b|name->a:b|...|'
@@ -32,7 +32,7 @@ UNPARSABLE = [
     ),
     *(
         f"order={text}"
-        for text in rows(
+        for text in split_cells(
             "| |id,|id,,name|,id|id.ASC|id. asc|id.|id.asc.|.asc|id.asc.desc|id.nullsfirst.asc|"
             "id.nullsfirstx|id.descc|id.nulls|id.desc.nullsmiddle|clients(name|clients(name,id)|"
             "clients()|clients(name)x|clients(name)(x)|clients(x(name))|clients.name|a->b(c)|*|id*|"
@@ -41,7 +41,7 @@ UNPARSABLE = [
     ),
     *(
         f"x={text}"
-        for text in rows(
+        for text in split_cells(
             "|eq|.1|.|not.|not|not.not.eq.1|not.foo.1|noteq.1|Not.eq.1|foo.1|Eq.x|ILIKE.x| eq.1|"
             "eq .1|eq,1|eqq.1|e.1|ne.1|is|is.|is.nullx|is.nul|is. null|is.null x|is.1|is(any).null|"
             "in|in.|in.1|in.(1|in.(1,2|in.(1))|in.(1)x|in.((1))|in.{1}|in(any).{1}|eq(any){1}|eq(any|"
@@ -52,7 +52,7 @@ UNPARSABLE = [
     ),
     *(
         f"or={text}"
-        for text in rows(
+        for text in split_cells(
             "|(|)|()|(,)|(id)|(id.eq)|(id.eq.1|(id.eq.1,)|(,id.eq.1)|(id.eq.1,id.eq.2|(id.eq.1)x|"
             "(id.eq.1))|((id.eq.1))|(id.eq.1)(id.eq.2)|(id.foo.1)|(id. eq.1)|(*.eq.1)|(id.in.1,2)|"
             "(id.in.(1)x)|(id.is.nullx)|(name.cs.{a,b}c)|(name.cs.{a,b)|and(id.eq.1)|(and)|(or)|(not)|"
@@ -63,18 +63,18 @@ UNPARSABLE = [
     ),
     *(
         f"{key}=eq.1"
-        for key in rows('|*|x*|x)|x(|x.|.x|..|x..y|x:y|x->|x->y.z|x->"y"z|x,y|x!y|->x|\'x\'|-x|x-|x%3By|x"y"|"x')
+        for key in split_cells('|*|x*|x)|x(|x.|.x|..|x..y|x:y|x->|x->y.z|x->"y"z|x,y|x!y|->x|\'x\'|-x|x-|x%3By|x"y"|"x')
     ),
-    *(f"{key}=(id.eq.1)" for key in rows('"or"|or.|.or|xor|Or|OR| or|or |not|x."or"|a->b.or')),
+    *(f"{key}=(id.eq.1)" for key in split_cells('"or"|or.|.or|xor|Or|OR| or|or |not|x."or"|a->b.or')),
     *(
         f"{parameter}={text}"
         for parameter in ("columns", "on_conflict")
-        for text in rows('|id,|,id|id)|id.x|*|id->x|((|id,,name|"id')
+        for text in split_cells('|id,|,id|id)|id.x|*|id->x|((|id,,name|"id')
     ),
     *(
         f"{parameter}={text}"
         for parameter in ("limit", "offset")
-        for text in rows("|abc|1e3|1.0|0x10| 1|1 |%2B1|١|1_000|(1)|--1|-|-a|null|1,2|9x")
+        for text in split_cells("|abc|1e3|1.0|0x10| 1|1 |%2B1|١|1_000|(1)|--1|-|-a|null|1,2|9x")
     ),
     "offset=-1",
     "limit=2&limit=x",
@@ -94,7 +94,7 @@ UNPARSABLE = [
 @pytest.mark.parametrize("text", UNPARSABLE)
 def test_malformed_parameter_is_refused(text: str) -> None:
     with pytest.raises(Unparsable):
-        ask(text)
+        parse_text(text)
 
 
 OTHERS: list[tuple[str, type[Fault], str]] = [
@@ -122,7 +122,7 @@ OTHERS: list[tuple[str, type[Fault], str]] = [
     ("limit=" + "9" * 5000, NumberOutOfRange, "for type bigint"),
     *(
         (f"x=eq(any).{literal}", MalformedArray, "malformed array literal")
-        for literal in rows(
+        for literal in split_cells(
             '|1|{|}|{1|1,2}|{1,}|{,1}|{a,,b}|{a}b}|{a}{b}|{a}x|x{a}|{a"b"}|{"b"a}|{"a" x}|{"a|{a\\}|'
             '{"a\\"}|{"}|{a{b}|{{a}}|{{1},{2}}|[1:2]={1,2}|{1,NULL}|{null}|{ Null }'
         )
@@ -139,7 +139,7 @@ OTHERS: list[tuple[str, type[Fault], str]] = [
 @pytest.mark.parametrize(("text", "fault", "message"), OTHERS, ids=[row[0][:60] for row in OTHERS])
 def test_parse_error_attributes(text: str, fault: type[Fault], message: str) -> None:
     with pytest.raises(Fault) as refused:
-        ask(text)
+        parse_text(text)
 
     assert type(refused.value) is fault
     assert message in refused.value.message
@@ -205,14 +205,14 @@ def test_invalid_utf8_is_refused() -> None:
 )
 def test_message_matches_postgrest(text: str, message: str, details: str) -> None:
     with pytest.raises(Unparsable) as refused:
-        ask(text)
+        parse_text(text)
 
     assert (refused.value.message, refused.value.details) == (message, details)
 
 
 def test_details_name_expected_tokens() -> None:
     with pytest.raises(NotEmbedded) as refused:
-        ask("nope.id=eq.1")
+        parse_text("nope.id=eq.1")
 
     assert refused.value.hint == ("Verify that 'nope' is included in the 'select' query parameter.")
 
@@ -265,10 +265,10 @@ BOUNDS = {
 @pytest.mark.parametrize(("bound", "what", "text"), BOUNDS.values(), ids=BOUNDS)
 def test_limit_allows_n_and_refuses_n_plus_1(bound: int, what: str, text: object) -> None:
     assert callable(text)
-    assert isinstance(ask(text(bound)), Query)
+    assert isinstance(parse_text(text(bound)), Query)
 
     with pytest.raises(LimitExceeded, match=f"at most {bound} {what}"):
-        ask(text(bound + 1))
+        parse_text(text(bound + 1))
 
 
 def test_limits_are_configurable() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from engine.query.shape import Column, Condition, Embed, Filter, LogicTree, Node, OrderTerm, Shape, Step, Value
 from routes.postgrest.querystring import parse
-from tests.support.querystrings import ask, root, words
+from tests.support.querystrings import parse_text, root, words
 
 ID, NAME = Column("id"), Column("name")
 SELECTS: dict[str, tuple[Column | Embed, ...]] = {
@@ -158,7 +158,7 @@ FILTERS: dict[str, tuple[Filter, tuple[Value, ...]]] = {
 
 @pytest.mark.parametrize(("text", "condition", "values"), [pytest.param(k, *v, id=k) for k, v in FILTERS.items()])
 def test_filter_is_parsed(text: str, condition: Filter, values: tuple[Value, ...]) -> None:
-    query = ask(text)
+    query = parse_text(text)
 
     assert query.shape.root.conditions == (condition,)
     assert query.values == values
@@ -205,7 +205,7 @@ TREES: dict[str, tuple[Condition, tuple[Value, ...]]] = {
 
 @pytest.mark.parametrize(("text", "tree", "values"), [pytest.param(k, *v, id=k) for k, v in TREES.items()])
 def test_logic_tree_is_parsed(text: str, tree: LogicTree, values: tuple[Value, ...]) -> None:
-    query = ask(text)
+    query = parse_text(text)
 
     assert query.shape.root.conditions == (tree,)
     assert query.values == values
@@ -250,7 +250,7 @@ def embedded(node: Node, *places: int) -> Node:
 
 
 def test_parameters_apply_to_the_addressed_embed() -> None:
-    query = ask(
+    query = parse_text(
         "select=id,b:buildings(id,clients(name))&b.city=eq.Boston&b.order=id.desc&b.limit=3"
         "&b.offset=1&buildings.clients.name=like.A*&b.not.or=(x.eq.1,x.eq.2)&id=gt.0&limit=9"
     )
@@ -267,7 +267,7 @@ def test_parameters_apply_to_the_addressed_embed() -> None:
 
 @pytest.mark.parametrize("key", ["not.b.or", "b.not.or", "b.not.not.or", '"b".not.or'])
 def test_logic_tree_path_accepts_not_at_any_position(key: str) -> None:
-    query = ask(f"select=b(id)&{key}=(x.eq.1)")
+    query = parse_text(f"select=b(id)&{key}=(x.eq.1)")
 
     assert embedded(query.shape.root, 0).conditions == (LogicTree("or", (eq("x", 0),), True),)
 
@@ -308,7 +308,7 @@ def test_path_selects_first_embed_of_that_name(select: str, name: str, place: in
     ],
 )
 def test_query_string_is_parsed(text: str, shape: Shape) -> None:
-    assert ask(text).shape == shape
+    assert parse_text(text).shape == shape
 
 
 def test_repeated_filters_are_combined() -> None:
@@ -317,11 +317,11 @@ def test_repeated_filters_are_combined() -> None:
 
 @pytest.mark.parametrize("number", ["0", "007", "9223372036854775807"])
 def test_limit_and_offset_must_be_integers(number: str) -> None:
-    assert ask(f"limit={number}&offset={number}").values == (int(number), int(number))
+    assert parse_text(f"limit={number}&offset={number}").values == (int(number), int(number))
 
 
 def test_queries_that_differ_in_values_share_a_shape() -> None:
-    one, other = ask("id=in.(1,2)&limit=1"), ask("id=in.(3,4,5)&limit=2")
+    one, other = parse_text("id=in.(1,2)&limit=1"), parse_text("id=in.(3,4,5)&limit=2")
 
     assert one.shape == other.shape
     assert hash(one.shape) == hash(other.shape)

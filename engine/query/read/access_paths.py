@@ -71,7 +71,10 @@ class AccessPaths(Operands):
         return conditions
 
     def prefix_column(self, relation: Relation, name: str) -> str | None:
-        """Return the prefix column of a column's index; None if it has none."""
+        """Return the column, copied from the parent, with which the index of column `name` begins.
+
+        Return None if no such index is used.
+        """
         return prefix_column(relation, name) if self.dialect.uses_skip_scans else None
 
     def value_condition(self, flt: Filter, relation: Relation, column: Expression) -> Expression:

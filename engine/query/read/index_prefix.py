@@ -16,7 +16,7 @@ Expression = sa.ColumnElement[Any]
 
 
 def prefix_column(relation: Relation, name: str) -> str | None:
-    """Return the prefix column of a column's index; None if it has none."""
+    """Return the column, copied from the parent, with which the index of column `name` begins; None without one."""
     return relation.model.index_prefix.get(name)
 
 

@@ -1,8 +1,8 @@
 """Skip scans: SQLite reads a list by date partition by partition, each up to its first row beyond the page.
 
-The only index is by client, status and date. Indexes by date alone would slow every insert (docs/decisions/0010). A
-partition is the rows of one client with one status. The scan reads the distinct partitions, then each of them in the
-order of the index.
+The only index that serves it is by client, status and date. Indexes by date alone would slow every insert
+(docs/decisions/0010). A partition is the rows of one client with one status. The scan reads the distinct partitions,
+then each of them in the order of the index.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class InsertPlan:
 
     @cached_property
     def denied(self) -> Statement | None:
-        """Find a candidate row that the rule denies; None if the rule denies none."""
+        """Find a candidate row that the rule denies; None if the rule allows every row."""
         return self.builder().denied(self.columns)
 
     @cached_property
@@ -46,7 +46,7 @@ class InsertPlan:
 
     @cached_property
     def insert_if_allowed(self) -> Statement | None:
-        """Insert one row unless the rule denies it; None if the rule denies none."""
+        """Insert one row unless the rule denies it; None if the rule allows every row."""
         return self.builder().insert_if_allowed(self.columns)
 
     @cached_property

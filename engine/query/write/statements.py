@@ -123,7 +123,7 @@ class WriteBuilder:
         return sa.select(*selected, position.label("position")).select_from(source).subquery("candidates")
 
     def denied_among(self, candidates: Any) -> Statement | None:
-        """Return the query for a candidate row that the rule denies; None if the rule denies none."""
+        """Return the query for a candidate row that the rule denies; None if the rule allows every row."""
         allowed = self.allowed(candidates.c)
         if allowed is None:
             return None
@@ -131,7 +131,7 @@ class WriteBuilder:
         return self.planner.finish(denied)
 
     def denied(self, columns: tuple[str, ...]) -> Statement | None:
-        """Return the query for a row of the payload that the rule denies; None if the rule denies none."""
+        """Return the query for a row of the payload that the rule denies; None if the rule allows every row."""
         return self.denied_among(self.candidate_rows(columns))
 
     def denied_merge(
@@ -195,7 +195,7 @@ class WriteBuilder:
         return self.planner.finish(self.returning_id(statement.values(values) if values else statement))
 
     def insert_if_allowed(self, columns: tuple[str, ...]) -> Statement | None:
-        """Return the insert of one row that writes nothing if the rule denies it; None if the rule denies none."""
+        """Return the insert of one row that writes nothing if the rule denies it; None if the rule allows every row."""
         values = self.with_key(self.new_values(columns))
         allowed = self.allowed(RowExpressions(values, self.table))
         if allowed is None or not columns:
@@ -266,7 +266,7 @@ class WriteBuilder:
         return statement if name is None else self.dialect.returning_id(statement, self.table.c[name])
 
     def denied_update(self, columns: tuple[str, ...]) -> Statement | None:
-        """Return the query for a row that the rule denies in its updated state; None if the rule denies none."""
+        """Return the query for a row that the rule denies in its updated state; None if the rule allows every row."""
         source = self.planner.alias(self.relation)
         values = self.new_values(columns)
         known = {column.name: values.get(column.name, source.c[column.name]) for column in self.table.c}
@@ -296,7 +296,7 @@ class WriteBuilder:
         )
 
     def allowed(self, row: Row) -> Expression | None:
-        """Return the condition that the rule allows a written row; None if the rule denies none."""
+        """Return the condition that the rule allows a written row; None if the rule allows every row."""
         check = self.rule.check(self.relation.model, row)
         return None if isinstance(check, sa.True_) else sa.func.coalesce(check, sa.false())
 

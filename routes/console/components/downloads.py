@@ -65,7 +65,7 @@ class CsvFile:
         return replace(self.file_query, filters=filters, order="id.asc").text()
 
     def rest_url(self, after: int) -> str:
-        """Return the URL of the rows with ids above `after`."""
+        """Return the URL of the CSV file of the rows with ids above `after`."""
         filters = tuple(pair for pair in self.query.filters if not starts_before(pair, after))
         rest = replace(self.query, filters=(*filters, ("id", f"gt.{after}")))
         return request.host_url.rstrip("/") + rest.csv_url()

@@ -1,0 +1,23 @@
+"""The plan caches, which a test with a planted fault clears before and after."""
+
+import functools
+
+from access import assignments, explain, session
+from engine.query.plan_cache import PlanCache
+from engine.query.read import plan
+from engine.query.write import plan as mutate
+from engine.reporting import chart_statements, counts
+
+MODULES = (plan, mutate, counts, chart_statements, assignments, explain, session)
+PLAN_CACHES = [
+    found
+    for module in MODULES
+    for found in vars(module).values()
+    if isinstance(found, (PlanCache, functools._lru_cache_wrapper))
+]
+
+
+def clear_plan_caches() -> None:
+    """Clear the plan caches, so that every plan is compiled again."""
+    for cache in PLAN_CACHES:
+        cache.cache_clear()

@@ -1,0 +1,25 @@
+"""The service with short deadlines and a background thread that fails.
+
+The service has no settings for these. `gunicorn "tests.support.short_deadlines:make()"` serves it.
+"""
+
+import threading
+from typing import Any
+
+from app import create_app
+from serving.worker import limits
+
+HEAD_SECONDS_MAX = 2.0
+REQUEST_SECONDS_MAX = 2.0
+THREAD = "failing-thread"
+
+
+def fail() -> None:
+    raise RuntimeError("a background thread of the tests fails")
+
+
+def create() -> Any:
+    limits.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX
+    limits.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX
+    threading.Thread(target=fail, name=THREAD).start()
+    return create_app()
