@@ -201,7 +201,7 @@ class Database:
             try:
                 transaction.read_version(self.data_version)
             except BaseException:
-                connection.deadline = float("inf")
+                connection.end_deadline()
                 transaction.roll_back()
                 raise
         return CURRENT.set(transaction)
@@ -209,7 +209,7 @@ class Database:
     def finish(self, transaction: Transaction, token: CurrentToken, *, has_failed: bool = False) -> bool:
         """End the current transaction; return whether it was committed."""
         CURRENT.reset(token)
-        transaction.connection.deadline = float("inf")
+        transaction.connection.end_deadline()
         if has_failed:
             transaction.roll_back()
             return False

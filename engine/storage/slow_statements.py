@@ -5,32 +5,27 @@ from __future__ import annotations
 import time
 from typing import Final
 
-ACTIVE_SECONDS: Final = 0.5  # after its last check a statement counts as running
+SLOW_SECONDS: Final = 0.05  # of one transaction, from the first check of its deadline
 PAUSE_SECONDS_MAX: Final = 0.25
-FIRST_SLICE_SECONDS: Final = 0.001
-STATEMENTS_MAX: Final = 64  # before the list of statements is pruned
 
 
 class SlowStatements:
-    """The statements of one process that have run long enough to be checked for their deadline.
-
-    Each pauses after a slice of work for as many slices as there are other slow statements.
-    """
+    """The slow reads of one process. Each pauses after a slice of work for as many slices as there are others."""
 
     def __init__(self) -> None:
         self.resumed_at: dict[int, float] = {}  # by connection
 
     def pause(self, connection: int, now: float) -> None:
-        """Sleep in proportion to the other slow statements. `now` is the monotonic clock's time in seconds."""
-        resumed = self.resumed_at.get(connection, 0.0)
-        is_running = now - resumed < ACTIVE_SECONDS
-        others = sum(now - each < ACTIVE_SECONDS for each in list(self.resumed_at.values())) - is_running
-        if others > 0:
-            work = now - resumed if is_running else FIRST_SLICE_SECONDS
+        """Sleep in proportion to the other slow reads. `now` is the monotonic clock's time in seconds."""
+        work = now - self.resumed_at.setdefault(connection, now)
+        others = len(self.resumed_at) - 1
+        if others and work:
             time.sleep(min(PAUSE_SECONDS_MAX, work * others))
-        if len(self.resumed_at) > STATEMENTS_MAX:
-            self.resumed_at.clear()
         self.resumed_at[connection] = time.monotonic()
+
+    def end(self, connection: int) -> None:
+        """Forget a connection, whose transaction has ended."""
+        self.resumed_at.pop(connection, None)
 
 
 SLOW_STATEMENTS: Final = SlowStatements()

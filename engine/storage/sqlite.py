@@ -22,7 +22,7 @@ except ImportError:  # no wheel for this platform
 from engine.maintenance import migrations
 from engine.query import constraints
 from engine.storage import library_limits, sql_functions
-from engine.storage.slow_statements import SLOW_STATEMENTS
+from engine.storage.slow_statements import SLOW_SECONDS, SLOW_STATEMENTS
 from models import types
 from models.errors import Fault
 
@@ -135,6 +135,7 @@ class Connection:
     __slots__ = (
         "broken",
         "busy_milliseconds",
+        "checked_at",
         "data_mark",
         "deadline",
         "driver_connection",
@@ -149,6 +150,7 @@ class Connection:
         self.driver_connection = driver_connection
         self.writable = writable
         self.deadline = float("inf")
+        self.checked_at = 0.0  # the first check of the current deadline
         self.faults: list[Fault] = []
         self.broken = False
         self.busy_milliseconds = BUSY_MILLISECONDS
@@ -196,13 +198,22 @@ class Connection:
             raise interruption from error
         return fault
 
+    def end_deadline(self) -> None:
+        """Remove the deadline: the transaction ends."""
+        self.deadline = float("inf")
+        if self.checked_at:
+            self.checked_at = 0.0
+            SLOW_STATEMENTS.end(id(self))
+
     def overdue(self) -> int:
         """Return 1 to stop the statement. SQLite calls this every OPCODES_PER_CHECK opcodes."""
         try:
             now = time.monotonic()
             if now > self.deadline:
                 return 1
-            if not self.writable:
+            if not self.checked_at:
+                self.checked_at = now
+            elif not self.writable and now - self.checked_at > SLOW_SECONDS:
                 SLOW_STATEMENTS.pause(id(self), now)
         except KeyboardInterrupt as interruption:
             self.interruption = interruption

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 
+from engine.current import database
 from engine.storage import slow_statements
-from engine.storage.slow_statements import ACTIVE_SECONDS, PAUSE_SECONDS_MAX, STATEMENTS_MAX, SlowStatements
+from engine.storage.slow_statements import PAUSE_SECONDS_MAX, SLOW_STATEMENTS, SlowStatements
+from tests.support.signin import open_service
+
+SLOW_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT max(i) FROM n"
 
 
 class ManualClock:
@@ -30,16 +36,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     return manual
 
 
-def run(statements: SlowStatements, clock: ManualClock, connection: int, work: float) -> None:
-    clock.now += work
-    statements.pause(connection, clock.now)
-
-
 def test_single_slow_statement_does_not_pause(clock: ManualClock) -> None:
     statements = SlowStatements()
 
     for _ in range(5):
-        run(statements, clock, 1, 0.002)
+        clock.now += 0.002
+        statements.pause(1, clock.now)
 
     assert clock.slept == []
 
@@ -48,9 +50,8 @@ def test_statement_pauses_for_the_work_of_the_others(clock: ManualClock) -> None
     statements = SlowStatements()
     for connection in (1, 2, 3):
         statements.pause(connection, clock.now)
-    clock.slept.clear()
 
-    clock.now = statements.resumed_at[1] + 0.004
+    clock.now += 0.004
     statements.pause(1, clock.now)
 
     assert clock.slept == [0.008]
@@ -58,12 +59,10 @@ def test_statement_pauses_for_the_work_of_the_others(clock: ManualClock) -> None
 
 def test_pause_has_a_maximum(clock: ManualClock) -> None:
     statements = SlowStatements()
-    statements.pause(1, clock.now)
-    statements.pause(2, clock.now)
-    clock.slept.clear()
+    for connection in (1, 2):
+        statements.pause(connection, clock.now)
 
-    clock.now = statements.resumed_at[1] + 0.4
-    statements.resumed_at[2] = clock.now
+    clock.now += 0.4
     statements.pause(1, clock.now)
 
     assert clock.slept == [PAUSE_SECONDS_MAX]
@@ -71,18 +70,23 @@ def test_pause_has_a_maximum(clock: ManualClock) -> None:
 
 def test_ended_statement_is_not_waited_for(clock: ManualClock) -> None:
     statements = SlowStatements()
-    statements.pause(1, clock.now)
-    clock.now += ACTIVE_SECONDS + 0.1
+    for connection in (1, 2):
+        statements.pause(connection, clock.now)
+    statements.end(1)
 
-    run(statements, clock, 2, 0.002)
+    clock.now += 0.004
+    statements.pause(2, clock.now)
 
     assert clock.slept == []
 
 
-def test_list_of_statements_is_bounded(clock: ManualClock) -> None:
-    statements = SlowStatements()
+def test_transactions_leave_no_slow_statement(tmp_path: pathlib.Path) -> None:
+    """A read that is slow is counted until its transaction ends."""
+    counted = []
+    service = open_service(tmp_path)
+    with service.app.app_context(), database().reading() as transaction:
+        transaction.value(SLOW_QUERY)
+        counted.append(len(SLOW_STATEMENTS.resumed_at))
+    counted.append(len(SLOW_STATEMENTS.resumed_at))
 
-    for connection in range(10 * STATEMENTS_MAX):
-        run(statements, clock, connection, ACTIVE_SECONDS)
-
-    assert len(statements.resumed_at) <= STATEMENTS_MAX + 1
+    assert counted == [1, 0]
