@@ -248,6 +248,47 @@ def test_columns_equal_the_catalog(api: Callable, table: str, document: dict, sw
     )
 
 
+@pytest.mark.parametrize("table", RESOURCES)
+def test_columns_have_the_description_and_example_of_the_model(table: str, document: dict, swagger: dict) -> None:
+    relation = catalog().relations[table]
+    documented = document["components"]["schemas"][table]
+    posted = document["components"]["schemas"][f"{table}.new"]["properties"]
+    definition = swagger["definitions"][table]
+
+    assert documented["description"] == definition["description"] == relation.model.__doc__
+    for name, attribute in relation.attributes.items():
+        row, new, column = documented["properties"][name], posted[name], definition["properties"][name]
+        assert all(attribute.info.help in each.get("description", "") for each in (row, new, column))
+        example = attribute.info.example
+        assert column.get("example") == example
+        if example is not None:
+            assert row["examples"] == new["examples"] == [example]
+            assert faults(row, example) == faults(new, example) == []
+            assert attribute.type.read_json(example) is not None
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+def test_columns_have_the_values_and_bounds_of_the_model(table: str, document: dict, swagger: dict) -> None:
+    posted = document["components"]["schemas"][f"{table}.new"]["properties"]
+    for name, attribute in catalog().relations[table].attributes.items():
+        info, new, column = attribute.info, posted[name], swagger["definitions"][table]["properties"][name]
+        assert column.get("enum", []) == list(info.allowed_values)
+        assert column.get("x-enum", []) == list(info.common_values)
+        assert [column.get("minimum"), column.get("maximum")] == [info.minimum, info.maximum]
+        for value in (*info.allowed_values, *info.common_values, info.minimum, info.maximum):
+            assert value is None or faults(new, value) == []
+        assert (faults(new, None) == []) is not attribute.required
+        if info.allowed_values:
+            assert faults(new, "other") != []
+        if info.common_values:
+            assert new["anyOf"][0] == {"type": "string", "enum": list(info.common_values)}
+            assert faults(new, "other") == []
+        if info.minimum is not None:
+            assert faults(new, info.minimum - 1) != []
+        if info.maximum is not None:
+            assert faults(new, info.maximum + 1) != []
+
+
 def test_required_columns_of_new_rows(document: dict) -> None:
     schemas = document["components"]["schemas"]
     required = {name: set(schemas[f"{name}.new"].get("required", ())) for name in RESOURCES}
