@@ -1,7 +1,6 @@
 """The parts that each resource needs besides its table, model and policy, such as audit triggers."""
 
 import pathlib
-from collections.abc import Callable
 
 import pytest
 
@@ -12,11 +11,8 @@ from engine.maintenance.schema import CLIENT_MISMATCHES
 from engine.query.catalog import catalog
 from models import RESOURCES
 from models.fields import ColumnDefault
-from tests import conftest
 from tests.support import databases
-from tests.support.access_requests import VALID_WRITES, send_valid_write
 from tests.support.applications import open_app
-from tests.support.columns import COLUMNS
 
 WRITTEN = set(RESOURCES) - {"audit_log"}
 TRIGGERS = (
@@ -34,16 +30,6 @@ def triggers(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return {name for (name,) in databases.sql(file, TRIGGERS)}
 
 
-def test_tests_cover_every_resource() -> None:
-    """The access matrices and the safety suite cover the listed resources and columns."""
-    assert set(conftest.RESOURCES) == set(VALID_WRITES) == set(COLUMNS) == WRITTEN
-
-
-@pytest.mark.parametrize("name", sorted(WRITTEN))
-def test_columns_match_the_list(name: str) -> None:
-    assert tuple(catalog().relations[name].attributes) == COLUMNS[name]
-
-
 def test_every_resource_is_exported_after_the_tables_it_refers_to() -> None:
     order = import_export.archive_tables()
     keys = [(name, key) for name in order for key in RESOURCES[name].__table__.foreign_keys]
@@ -53,16 +39,8 @@ def test_every_resource_is_exported_after_the_tables_it_refers_to() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
-def test_audit_triggers_exist(api: Callable, triggers: set[str], name: str) -> None:
-    """The audit log holds all visible columns and no hidden one (engine/audit.py,
-    engine/postgres/schema.sql).
-    """
+def test_audit_triggers_exist(triggers: set[str], name: str) -> None:
     assert {f"{name}_audit_{change}" for change in ("insert", "update", "delete")} <= triggers
-
-    assert send_valid_write(api, "root", "POST", name).status == 201
-
-    (expected, *_) = api("root").get(f"/audit_log?relation=eq.{name}&action=eq.insert&order=id.desc").json
-    assert set(expected["after"]) == set(COLUMNS[name])
 
 
 def test_moved_row_is_audited_for_both_clients() -> None:
