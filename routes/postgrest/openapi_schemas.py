@@ -92,6 +92,7 @@ def row(relation: Relation) -> Json:
     """Return the schema of a row without `select`."""
     return {
         "type": "object",
+        "description": relation.model.__doc__ or "",
         "required": list(relation.attributes),
         "properties": {
             attribute.name: described(relation, attribute, output_schema(attribute))
@@ -122,8 +123,7 @@ def changes(relation: Relation) -> Json:
 
 
 def output_schema(attribute: Attribute) -> Json:
-    schema: Json = dict(attribute.type.schema)
-    return schema if attribute.required else nullable(schema)
+    return values_schema(attribute, dict(attribute.type.schema) | bounds(attribute))
 
 
 def input_schema(attribute: Attribute) -> Json:
@@ -135,10 +135,27 @@ def input_schema(attribute: Attribute) -> Json:
         schema["minimum"], schema["maximum"] = BOUNDS[attribute.type.name]
     if attribute.default is ColumnDefault.SEQUENCE:
         schema["minimum"], schema["maximum"] = 1, CHOSEN_ID_MAX
+    schema |= bounds(attribute)
     if attribute.type.numeric:
         schema["pattern"] = NUMBER_TEXTS[schema["type"]]
         schema["type"] = [schema["type"], "string"]
-    return schema if attribute.required else nullable(schema)
+    return values_schema(attribute, schema)
+
+
+def bounds(attribute: Attribute) -> Json:
+    """Return the described least and greatest value."""
+    found = {"minimum": attribute.info.minimum, "maximum": attribute.info.maximum}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def values_schema(attribute: Attribute, schema: Json) -> Json:
+    """Return a schema with the allowed or common values, and with null for an optional column."""
+    allowed, common = list(attribute.info.allowed_values), list(attribute.info.common_values)
+    if allowed:
+        schema = {**schema, "enum": allowed if attribute.required else [*allowed, None]}
+    if not attribute.required:
+        schema = nullable(schema)
+    return {"anyOf": [{"type": "string", "enum": common}, schema]} if common else schema
 
 
 def nullable(schema: Json) -> Json:
@@ -147,7 +164,8 @@ def nullable(schema: Json) -> Json:
 
 
 def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
-    notes = []
+    """Return a column's schema with its description and example."""
+    notes = [attribute.info.help] if attribute.info.help else []
     if attribute.name in relation.key:
         notes.append("Primary key.")
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
@@ -155,7 +173,9 @@ def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
         notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
     if attribute.default is not None:
         notes.append(f"Default: {DEFAULT_DESCRIPTIONS[attribute.default]}.")
-    return {**schema, "description": " ".join(notes)} if notes else schema
+    description = {"description": " ".join(notes)} if notes else {}
+    examples = {"examples": [attribute.info.example]} if attribute.info.example is not None else {}
+    return {**schema, **description, **examples}
 
 
 # Function results

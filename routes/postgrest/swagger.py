@@ -149,9 +149,16 @@ def definition(relation: Relation) -> Json:
 
 def described(relation: Relation, attribute: Attribute) -> Json:
     """Return a column's schema. Type generators read the tags in angle brackets."""
-    found = type_schema(dict(attribute.type.schema), attribute.type.name)
+    info = attribute.info
+    found = type_schema(dict(attribute.type.schema), attribute.type.name) | schemas.bounds(attribute)
     if attribute.default in DEFAULTS:
         found["default"] = DEFAULTS[attribute.default]
+    if info.allowed_values:
+        found["enum"] = list(info.allowed_values)
+    if info.common_values:
+        found["x-enum"] = list(info.common_values)
+    if info.example is not None:
+        found["example"] = info.example
     notes = []
     if attribute.name in relation.key:
         notes.append("This is a Primary Key.<pk/>")
@@ -159,7 +166,9 @@ def described(relation: Relation, attribute: Attribute) -> Json:
     if fk is not None:
         target, column = fk.referred, fk.referred_column
         notes.append(f"This is a Foreign Key to `{target}.{column}`.<fk table='{target}' column='{column}'/>")
-    return {**found, "description": "\n".join(["Note:", *notes])} if notes else found
+    note = "\n".join(["Note:", *notes]) if notes else ""
+    description = "\n\n".join(filter(None, (info.help, note)))
+    return {**found, "description": description} if description else found
 
 
 def relation_parameters(relations: Iterable[Relation]) -> Json:

@@ -5,15 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES
-from tests.support.access_requests import (
-    MANAGER_BUILDING,
-    MANAGER_INSPECTION,
-    VALID_WRITES,
-    complete_user,
-    keys,
-    new_manager,
-    send_valid_write,
-)
+from tests.support.access_requests import MANAGER_BUILDING, MANAGER_INSPECTION, complete_user, new_manager, send_write
+from tests.support.factories import RowFactory, key_filter
 
 
 @pytest.mark.parametrize("table", RESOURCES)
@@ -22,29 +15,23 @@ from tests.support.access_requests import (
 def test_super_admin_writes_everything(api: Callable, who: str, method: str, table: str) -> None:
     status = 201 if method == "POST" else 204
 
-    response = send_valid_write(api, who, method, table)
+    factory = RowFactory(api)
+    row = factory.body(table) if method == "POST" else factory.create(table)
+
+    response = send_write(api, who, method, table, row)
 
     assert (response.status, response.text) == (status, "")
 
 
-@pytest.mark.parametrize("table", [table for table in RESOURCES if table != "clients"])
+@pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize("who", ["root", "service"])
 def test_super_admin_deletes_everything(api: Callable, who: str, table: str) -> None:
-    where = VALID_WRITES[table][1]
+    row = RowFactory(api).create(table)
 
-    response = api(who).delete(f"/{table}?{where}")
-
-    assert (response.status, response.text) == (204, "")
-    assert api("root").get(f"/{table}?{where}").json == []
-
-
-def test_super_admin_deletes_a_client_that_owns_nothing(api: Callable) -> None:
-    api("root").post("/clients", {"id": 30, "name": "Passing"})
-
-    response = api("root").delete("/clients?id=eq.30")
+    response = send_write(api, who, "DELETE", table, row)
 
     assert (response.status, response.text) == (204, "")
-    assert keys(api("root").get("/clients"), "clients") == {1, 2}
+    assert api("root").get(f"/{table}?{key_filter(table, row)}").json == []
 
 
 # id, who, method, path, body, status; afterwards this path (as root) shows this many rows

@@ -1,10 +1,13 @@
 """Aggregates over HTTP: overflow, precision, grouping and order."""
 
+import pathlib
 from collections.abc import Callable
 
 import pytest
 
-HUGE = {"client_id": 1, "latitude": 1.7e308, "units": 2**31 - 1}
+from tests.support import databases
+
+HUGE = {"client_id": 1, "units": 2**31 - 1}
 
 
 @pytest.fixture
@@ -14,18 +17,27 @@ def huge(api: Callable) -> Callable:
     return api("ada")
 
 
+@pytest.fixture
+def huge_doubles(huge: Callable, tmp_path: pathlib.Path) -> Callable:
+    """Store doubles beyond the bounds of every column that exists today."""
+    update = f"UPDATE buildings SET latitude = 1.7e308 WHERE units = {2**31 - 1}"
+    databases.sql_without_checks(tmp_path / "walkthrough.db", update)
+    return huge
+
+
+@pytest.mark.sqlite("PostgreSQL always checks constraints, and reports the overflow itself")
 @pytest.mark.parametrize("cast", ["", "::text", "::integer", "::bigint", "::numeric", "::float8"])
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
-def test_double_sum_overflow_is_out_of_range(huge: Callable, aggregate: str, cast: str) -> None:
-    response = huge.get(f"/buildings?select=latitude.{aggregate}(){cast}&units=eq.{2**31 - 1}")
+def test_double_sum_overflow_is_out_of_range(huge_doubles: Callable, aggregate: str, cast: str) -> None:
+    response = huge_doubles.get(f"/buildings?select=latitude.{aggregate}(){cast}&units=eq.{2**31 - 1}")
 
     assert response.refusal == (400, "22003", "value out of range: overflow")
 
 
 @pytest.mark.sqlite("a numeric is a double there, and of any size on a server")
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
-def test_numeric_sum_overflow_is_out_of_range(huge: Callable, aggregate: str) -> None:
-    response = huge.get(f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308")
+def test_numeric_sum_overflow_is_out_of_range(huge_doubles: Callable, aggregate: str) -> None:
+    response = huge_doubles.get(f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308")
 
     assert response.refusal == (400, "22003", "value out of range: overflow")
 
@@ -47,9 +59,9 @@ def test_integer_average_has_full_precision(api: Callable, query: str, text: str
 
 
 def test_integer_sum_exceeds_integer_range(huge: Callable) -> None:
-    response = huge.get(f"/buildings?select=units.sum(),latitude.max()&units=eq.{2**31 - 1}")
+    response = huge.get(f"/buildings?select=units.sum()&units=eq.{2**31 - 1}")
 
-    assert response.json == [{"sum": 2 * (2**31 - 1), "max": 1.7e308}]
+    assert response.json == [{"sum": 2 * (2**31 - 1)}]
 
 
 @pytest.mark.parametrize(

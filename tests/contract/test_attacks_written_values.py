@@ -213,14 +213,14 @@ def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
 
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 0])
 def test_W21_integer_within_its_range_is_stored(api: Callable, value: int) -> None:
-    response = api("ada").post(
-        "/buildings?select=floors", {**NEW_BUILDING, "floors": value}, prefer="return=representation"
-    )
+    body = {"inspection_id": 1, "gun_id": value}
 
-    assert response.json == [{"floors": value}]
+    response = api("ada").post("/reports_lead?select=gun_id", body, prefer="return=representation")
+
+    assert response.json == [{"gun_id": value}]
 
 
-@pytest.mark.parametrize("value", [0.1, 42.123456789012345, -71.05, 1e-300, 123456789.123456789, 5e-324])
+@pytest.mark.parametrize("value", [0.1, 42.123456789012345, -71.05, 1e-300, 89.99999999999999, 5e-324])
 def test_W21_double_round_trips_exactly(api: Callable, value: float) -> None:
     response = api("ada").post(
         "/buildings?select=latitude", {**NEW_BUILDING, "latitude": value}, prefer="return=representation"

@@ -23,7 +23,7 @@ CLOCKS = ("created_at", "updated_at", "assigned_at")
 def test_bulk_insert_equals_single_inserts(api: Callable) -> None:
     """One statement reads a thousand rows from JSON. It keeps the digits of numbers and the order of rows."""
     draw = random.Random(7)
-    numbers = [5e-324, -0.0, 1.7976931348623157e308, 0.1 + 0.2, -73.98565499999999, 1e22, 12345678901234567.0]
+    numbers = [5e-324, -0.0, 179.99999999999997, 0.1 + 0.2, -73.98565499999999, 1e-22, 123.45678901234567]
     numbers += [draw.uniform(-180, 180) for _ in range(993)]
     texts = ['"quoted"', "back\\slash", "{[,]}", "ünïcödé \N{BUILDING CONSTRUCTION}", "NULL", "null", "", " ", "1e5"]
     rows = [
@@ -31,12 +31,12 @@ def test_bulk_insert_equals_single_inserts(api: Callable) -> None:
             "name": f"{texts[place % len(texts)]} {place}",
             "city": texts[place % len(texts)] if place % 3 else None,
             "client_id": 1,
-            "latitude": number,
+            "longitude": number,
             "floors": place if place % 2 else None,
         }
         for place, number in enumerate(numbers)
     ]
-    select = "select=name,city,client_id,latitude,floors"
+    select = "select=name,city,client_id,longitude,floors"
 
     together = api("root").post(f"/buildings?{select},id", rows, prefer="return=representation")
 

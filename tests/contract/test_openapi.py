@@ -10,9 +10,11 @@ from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV31SpecValidat
 
 import config
 from engine.query.catalog import catalog
+from models.types import BIGINT, INTEGER
 from routes import rpc
 from routes.postgrest import openapi_schemas
 from tests.conftest import CAST, RESOURCES
+from tests.support.factories import RowFactory
 
 SWAGGER = "application/openapi+json"
 JSON = "application/json"
@@ -208,16 +210,9 @@ def test_swagger_integer_formats(swagger: dict) -> None:
         if expected["type"] == "integer"
     }
 
-    assert whole == {
-        ("id", "int64"),
-        ("building_id", "int64"),
-        ("client_id", "int64"),
-        ("inspection_id", "int64"),
-        ("inspector_id", "int64"),
-        ("floors", "int32"),
-        ("units", "int32"),
-        ("gun_id", "int32"),
-    }
+    widths = {BIGINT.name: "int64", INTEGER.name: "int32"}
+    columns = [each for table in RESOURCES for each in catalog().relations[table].attributes.values()]
+    assert whole == {(each.name, widths[each.type.name]) for each in columns if each.type.name in widths}
 
 
 def test_swagger_argument_formats(swagger: dict) -> None:
@@ -248,22 +243,54 @@ def test_columns_equal_the_catalog(api: Callable, table: str, document: dict, sw
     )
 
 
+@pytest.mark.parametrize("table", RESOURCES)
+def test_columns_have_the_description_and_example_of_the_model(table: str, document: dict, swagger: dict) -> None:
+    relation = catalog().relations[table]
+    documented = document["components"]["schemas"][table]
+    posted = document["components"]["schemas"][f"{table}.new"]["properties"]
+    definition = swagger["definitions"][table]
+
+    assert documented["description"] == definition["description"] == relation.model.__doc__
+    for name, attribute in relation.attributes.items():
+        row, new, column = documented["properties"][name], posted[name], definition["properties"][name]
+        assert all(attribute.info.help in each.get("description", "") for each in (row, new, column))
+        example = attribute.info.example
+        assert column.get("example") == example
+        if example is not None:
+            assert row["examples"] == new["examples"] == [example]
+            assert faults(row, example) == faults(new, example) == []
+            assert attribute.type.read_json(example) is not None
+
+
+@pytest.mark.parametrize("table", RESOURCES)
+def test_columns_have_the_values_and_bounds_of_the_model(table: str, document: dict, swagger: dict) -> None:
+    posted = document["components"]["schemas"][f"{table}.new"]["properties"]
+    for name, attribute in catalog().relations[table].attributes.items():
+        info, new, column = attribute.info, posted[name], swagger["definitions"][table]["properties"][name]
+        assert column.get("enum", []) == list(info.allowed_values)
+        assert column.get("x-enum", []) == list(info.common_values)
+        assert [column.get("minimum"), column.get("maximum")] == [info.minimum, info.maximum]
+        for value in (*info.allowed_values, *info.common_values, info.minimum, info.maximum):
+            assert value is None or faults(new, value) == []
+        assert (faults(new, None) == []) is not attribute.required
+        if info.allowed_values:
+            assert faults(new, "other") != []
+        if info.common_values:
+            assert new["anyOf"][0] == {"type": "string", "enum": list(info.common_values)}
+            assert faults(new, "other") == []
+        if info.minimum is not None:
+            assert faults(new, info.minimum - 1) != []
+        if info.maximum is not None:
+            assert faults(new, info.maximum + 1) != []
+
+
 def test_required_columns_of_new_rows(document: dict) -> None:
     schemas = document["components"]["schemas"]
-    required = {name: set(schemas[f"{name}.new"].get("required", ())) for name in RESOURCES}
-
-    assert required == {
-        "inspections": {"building_id", "inspection_type"},
-        "buildings": {"name", "client_id"},
-        "inspectors": {"name"},
-        "reports_lead": {"inspection_id"},
-        "clients": {"name"},
-        "users": {"email", "name", "role"},
-        "client_admin_building_access": {"admin_id", "building_id"},
-        "client_manager_building_access": {"manager_id", "building_id"},
-        "client_admin_inspection_access": {"admin_id", "inspection_id"},
-        "client_manager_inspection_access": {"manager_id", "inspection_id"},
-    }
+    for table in RESOURCES:
+        columns = catalog().relations[table].attributes.values()
+        required = {each.name for each in columns if each.required and each.default is None}
+        assert set(schemas[f"{table}.new"].get("required", ())) == required
+    assert schemas["inspections.new"]["required"] == ["building_id", "inspection_type"]
 
 
 def test_write_preferences_are_documented(document: dict) -> None:
@@ -284,9 +311,9 @@ def test_write_preferences_are_documented(document: dict) -> None:
 def test_rows_match_schema(api: Callable, table: str, document: dict) -> None:
     schema = document["components"]["schemas"][table]
 
-    rows = api("root").get(f"/{table}").json
-    assert rows
-    for row in rows:
+    RowFactory(api).row(table)
+
+    for row in api("root").get(f"/{table}").json:
         assert faults(schema, row) == []
 
 

@@ -91,6 +91,13 @@ def sql(file: pathlib.Path, statement: str, *values: object) -> list:
         return cursor.fetchall() if cursor.description is not None else []
 
 
+def sql_without_checks(file: pathlib.Path, statement: str) -> None:
+    """Run a statement on a SQLite file that may violate CHECK constraints."""
+    with closing(driver.connect(file)) as connection, connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.execute(statement)
+
+
 def to_postgresql(statement: str) -> str:
     """Return a statement in the syntax of the server's driver."""
     return statement.replace("%", "%%").replace("?", "%s").replace("unixepoch()", "this_second()")

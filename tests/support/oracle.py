@@ -111,6 +111,10 @@ SEES = {
 }
 
 
+TABLES = (*SEES, *KEYS)
+"""The tables with rules here."""
+
+
 def sees_grant(world, user, table, grant):
     grantee = find(world, "users", grant[KEYS[table][0]])
     if user["role"] == MANAGER:

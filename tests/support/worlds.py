@@ -6,17 +6,19 @@ Some grants are to users of another client.
 import random
 from datetime import date, timedelta
 
+from models import RESOURCES as MODELS
 from tests.conftest import RESOURCES, Person
 
 CREATED_AT = "2025-01-01T00:00:00+00:00"
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled", "postponed", None)
 TYPES = ("annual", "fire", "lead", "structural", "emergency", "roof")
 GRANTS = {
-    "client_admin_building_access": ("client_admin", "admin_id", "buildings", "building_id"),
-    "client_manager_building_access": ("client_manager", "manager_id", "buildings", "building_id"),
-    "client_admin_inspection_access": ("client_admin", "admin_id", "inspections", "inspection_id"),
-    "client_manager_inspection_access": ("client_manager", "manager_id", "inspections", "inspection_id"),
+    name: (grant.role, grant.grantee, key.column.table.name, grant.target)
+    for name, model in MODELS.items()
+    if (grant := model.grant)
+    for key in model.__table__.c[grant.target].foreign_keys
 }
+"""By table: the role of a grantee, the grantee's column, the table of the target, and its column."""
 
 
 def random_world(seed: int) -> dict[str, list[dict]]:

@@ -1,0 +1,137 @@
+"""Valid rows of any table, made from its description: examples, and references to rows that exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import count
+from urllib.parse import quote
+
+from engine.query.catalog import Attribute, Relation, catalog
+from models.fields import ColumnDefault
+from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID, new_uuid
+from tests.conftest import DATASET
+
+Row = dict[str, object]
+
+PROTECTED = ("id", "created_at", "updated_at")
+"""Columns that only super admins write."""
+
+PLAIN_VALUES: dict[str, Callable[[int], object]] = {
+    TEXT.name: lambda number: f"text {number}",
+    BIGINT.name: lambda number: number,
+    INTEGER.name: lambda number: number,
+    DOUBLE.name: lambda number: number + 0.5,
+    DATE.name: lambda number: f"2026-01-{number % 28 + 1:02}",
+    TIMESTAMP.name: lambda number: f"2026-01-{number % 28 + 1:02}T09:30:15+00:00",
+    UUID.name: lambda number: new_uuid(),
+}
+"""By type: the values of columns without an example."""
+
+
+def in_unique_constraint(relation: Relation, column: str) -> bool:
+    """Return whether the column is part of a key, a unique constraint or a unique index."""
+    indexes = (index.columns for index in relation.model.indexes if index.unique)
+    return any(column in part for columns in (*relation.uniques.values(), *indexes) for part in columns)
+
+
+def plain_value(relation: Relation, attribute: Attribute, number: int) -> object:
+    """Return a valid value of a column that is no reference; another for each number where it has to be unique."""
+    info = attribute.info
+    if info.allowed_values:
+        return info.example or info.allowed_values[0]
+    if info.example is None:
+        return PLAIN_VALUES[attribute.type.name](number)
+    if not in_unique_constraint(relation, attribute.name):
+        return info.example
+    return f"{number}.{info.example}" if isinstance(info.example, str) else info.example + number
+
+
+def other_value(relation: Relation, attribute: Attribute, number: int) -> object:
+    """Return another valid value than `plain_value` for the same number."""
+    others = [each for each in attribute.info.allowed_values if each != attribute.info.example]
+    if others:
+        return others[0]
+    value = plain_value(relation, attribute, number + 1)
+    return f"other {value}" if attribute.type is TEXT else PLAIN_VALUES[attribute.type.name](number + 1)
+
+
+def plain_attributes(relation: Relation) -> Iterator[Attribute]:
+    """Yield the columns without a default that are no references."""
+    references = {key.column for key in relation.foreign_keys}
+    for attribute in relation.attributes.values():
+        if attribute.default is None and attribute.name not in references:
+            yield attribute
+
+
+def existing_row(table: str) -> Row:
+    """Return a row of the data set, the last of its table. Without one, return a row of examples with unknown keys."""
+    relation = catalog().relations[table]
+    rows = json.loads(DATASET.read_text()).get(table)
+    if rows:
+        return {name: rows[-1][name] for name in relation.attributes if name in rows[-1]}
+    row = {each.name: plain_value(relation, each, 1) for each in plain_attributes(relation)}
+    for name in (*relation.key, *(key.column for key in relation.foreign_keys)):
+        row.setdefault(name, PLAIN_VALUES[relation.attributes[name].type.name](1))
+    return row
+
+
+def key_filter(table: str, row: Row) -> str:
+    return "&".join(f"{name}=eq.{quote(str(row[name]))}" for name in catalog().relations[table].key)
+
+
+def row_changes(table: str, row: Row) -> Row:
+    """Return the smallest valid change of a row: a new value of its first plain column that is no key."""
+    relation = catalog().relations[table]
+    references = {key.column for key in relation.foreign_keys}
+    for attribute in relation.attributes.values():
+        if attribute.name not in (*PROTECTED, *relation.key, *references):
+            return {attribute.name: other_value(relation, attribute, 500)}
+    raise AssertionError(f"{table} has no plain column")
+
+
+class RowFactory:
+    """Creates rows of one client as a super admin. The rows that they refer to are created first."""
+
+    numbers = count(100)
+
+    def __init__(self, api: Callable, client_id: int = 1) -> None:
+        self.root = api("root")
+        self.client_id = client_id
+        self.shared: dict[str, Row] = {}
+
+    def body(self, table: str, **values: object) -> Row:
+        """Return a new row without the columns that have a default."""
+        relation, number = catalog().relations[table], next(self.numbers)
+        row = {each.name: plain_value(relation, each, number) for each in plain_attributes(relation)}
+        for key in relation.foreign_keys:
+            column = relation.attributes[key.column]
+            if column.name in values:
+                continue
+            if column.default is ColumnDefault.CALLER_ID:
+                row[column.name] = None
+            else:
+                row[column.name] = self.parent(relation, column.name, key.referred)[key.referred_column]
+        return {**row, **values}
+
+    def parent(self, relation: Relation, column: str, referred: str) -> Row:
+        """Return the row that a column refers to: the shared one, or a new one where the column has to be unique."""
+        grant = relation.model.grant
+        if grant is not None and column == grant.grantee:
+            return self.create(referred, role=grant.role)
+        is_unique = referred != "clients" and in_unique_constraint(relation, column)
+        return self.create(referred) if is_unique else self.row(referred)
+
+    def create(self, table: str, **values: object) -> Row:
+        """Create a row and return it."""
+        made = self.root.post(f"/{table}", self.body(table, **values), prefer="return=representation")
+        assert made.status == 201, made.text
+        [row] = made.json
+        return row
+
+    def row(self, table: str) -> Row:
+        """Return a row of the client, the same at each call. It is created at the first one."""
+        if table not in self.shared:
+            found = self.root.get(f"/clients?id=eq.{self.client_id}").json if table == "clients" else []
+            self.shared[table] = found[0] if found else self.create(table)
+        return self.shared[table]
