@@ -164,19 +164,18 @@ class GrantTable:
     ignore_own_client: bool = False
 
 
+def grant_table(model: type[Model], kind: GrantKind, *, ignore_own_client: bool = False) -> GrantTable:
+    assert model.grant is not None
+    return GrantTable(model, model.grant.grantee, model.grant.target, kind, ignore_own_client)
+
+
 GRANT_TABLES: dict[tuple[Role, GrantKind], GrantTable] = {
-    (CLIENT_ADMIN, GrantKind.BUILDING): GrantTable(
-        ClientAdminBuildingAccess, "admin_id", "building_id", GrantKind.BUILDING, ignore_own_client=True
+    (CLIENT_ADMIN, GrantKind.BUILDING): grant_table(
+        ClientAdminBuildingAccess, GrantKind.BUILDING, ignore_own_client=True
     ),
-    (CLIENT_ADMIN, GrantKind.INSPECTION): GrantTable(
-        ClientAdminInspectionAccess, "admin_id", "inspection_id", GrantKind.INSPECTION
-    ),
-    (CLIENT_MANAGER, GrantKind.BUILDING): GrantTable(
-        ClientManagerBuildingAccess, "manager_id", "building_id", GrantKind.BUILDING
-    ),
-    (CLIENT_MANAGER, GrantKind.INSPECTION): GrantTable(
-        ClientManagerInspectionAccess, "manager_id", "inspection_id", GrantKind.INSPECTION
-    ),
+    (CLIENT_ADMIN, GrantKind.INSPECTION): grant_table(ClientAdminInspectionAccess, GrantKind.INSPECTION),
+    (CLIENT_MANAGER, GrantKind.BUILDING): grant_table(ClientManagerBuildingAccess, GrantKind.BUILDING),
+    (CLIENT_MANAGER, GrantKind.INSPECTION): grant_table(ClientManagerInspectionAccess, GrantKind.INSPECTION),
 }
 
 

@@ -18,18 +18,40 @@ from models.report_lead import ReportLead
 from models.user import User
 
 RESOURCES: dict[str, type[Model]] = {
-    "inspections": Inspection,
-    "buildings": Building,
-    "inspectors": Inspector,
-    "reports_lead": ReportLead,
     "clients": Client,
     "users": User,
+    "inspectors": Inspector,
+    "buildings": Building,
+    "inspections": Inspection,
+    "reports_lead": ReportLead,
     "client_admin_building_access": ClientAdminBuildingAccess,
     "client_manager_building_access": ClientManagerBuildingAccess,
     "client_admin_inspection_access": ClientAdminInspectionAccess,
     "client_manager_inspection_access": ClientManagerInspectionAccess,
     "audit_log": AuditLog,
 }
+"""Documents, archives and the console list the tables in this order."""
+
+
+def parents_first() -> list[str]:
+    """Return the names of RESOURCES in their order, each table after the tables that it refers to."""
+    ordered: list[str] = []
+    visited: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in visited:
+            return
+        visited.add(name)
+        parents = {key.column.table.name for key in RESOURCES[name].__table__.foreign_keys}
+        for parent in RESOURCES:
+            if parent in parents:
+                visit(parent)
+        ordered.append(name)
+
+    for name in RESOURCES:
+        visit(name)
+    return ordered
+
 
 __all__ = [
     "RESOURCES",
@@ -44,4 +66,5 @@ __all__ = [
     "Inspector",
     "ReportLead",
     "User",
+    "parents_first",
 ]

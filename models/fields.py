@@ -142,10 +142,13 @@ class Model(DeclarativeBase):
     """Conditions of a row, in SQL of both engines, by the end of the constraint's name: `<table>_<end>`."""
 
     indexes: ClassVar[tuple[Index, ...]] = ()
-    """The indexes. A foreign key that begins no index gets one by itself."""
+    """The indexes. A foreign key without one gets one by itself (`indexes_of`)."""
 
     expected_rows: ClassVar[int] = 1_000
     """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""
+
+    key_distinct: ClassVar[tuple[int, ...]] = ()
+    """As Index.distinct, of a primary key of several columns."""
 
     cascading_columns: ClassVar[tuple[str, ...]] = ()
     """Columns, other than keys, whose change makes triggers change rows of other tables."""
@@ -211,6 +214,20 @@ def parent_of(model: type[Model]) -> sa.ForeignKey | None:
     if model.tenant in (None, "id", TENANT_COLUMN):
         return None
     return next(iter(model.__table__.c[model.tenant].foreign_keys))
+
+
+def indexes_of(model: type[Model], engine: str) -> list[Index]:
+    """Return a table's indexes on `sqlite` or `postgresql`: the described ones, and one for each other foreign key.
+
+    The hidden client before a foreign key does not count: a search repeats for each client.
+    """
+    described = [index for index in model.indexes if index.engine in (None, engine)]
+    key = tuple(column.name for column in model.__table__.primary_key)
+    covered = {columns[0] for columns in (key, *model.unique.values(), *(index.columns for index in described))}
+    covered |= {index.columns[1] for index in described if index.columns[0] == TENANT_COLUMN and index.columns[1:]}
+    name = model.__tablename__
+    others = (column.name for column in model.__table__.c if column.foreign_keys and column.name not in covered)
+    return [*described, *(Index(f"{name}_{column}", (column,)) for column in others)]
 
 
 def client_of_parent(model: type[Model], row: Row) -> sa.ColumnElement[Any]:

@@ -14,6 +14,7 @@ class ClientAdminBuildingAccess(Model):
     __tablename__ = "client_admin_building_access"
     grant: ClassVar = Grant("admin_id", "building_id", role="client_admin")
     expected_rows: ClassVar = 100
+    key_distinct: ClassVar = (5, 1)
     indexes: ClassVar = (
         Index("client_admin_building_access_building_id", ("building_id",), distinct=(2,)),
         Index("client_admin_building_access_assigned_by", ("assigned_by",), distinct=(50,)),
@@ -41,6 +42,7 @@ class ClientManagerBuildingAccess(Model):
     __tablename__ = "client_manager_building_access"
     grant: ClassVar = Grant("manager_id", "building_id", role="client_manager")
     expected_rows: ClassVar = 5_000
+    key_distinct: ClassVar = (25, 1)
     indexes: ClassVar = (
         Index("client_manager_building_access_building_id", ("building_id",), distinct=(2,)),
         Index("client_manager_building_access_assigned_by", ("assigned_by",), distinct=(250,)),
@@ -68,6 +70,7 @@ class ClientAdminInspectionAccess(Model):
     __tablename__ = "client_admin_inspection_access"
     grant: ClassVar = Grant("admin_id", "inspection_id", role="client_admin")
     expected_rows: ClassVar = 100
+    key_distinct: ClassVar = (5, 1)
     indexes: ClassVar = (
         Index("client_admin_inspection_access_inspection_id", ("inspection_id",), distinct=(2,)),
         Index("client_admin_inspection_access_assigned_by", ("assigned_by",), distinct=(50,)),
@@ -95,6 +98,7 @@ class ClientManagerInspectionAccess(Model):
     __tablename__ = "client_manager_inspection_access"
     grant: ClassVar = Grant("manager_id", "inspection_id", role="client_manager")
     expected_rows: ClassVar = 1_000
+    key_distinct: ClassVar = (5, 1)
     indexes: ClassVar = (
         Index("client_manager_inspection_access_inspection_id", ("inspection_id",), distinct=(2,)),
         Index("client_manager_inspection_access_assigned_by", ("assigned_by",), distinct=(50,)),

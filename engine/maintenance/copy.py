@@ -14,19 +14,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.maintenance.import_export import ORDER, as_double
+from engine.maintenance.import_export import archive_tables, as_double
 from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
 from engine.storage.database import Database
 from engine.storage.transaction import CURRENT, Transaction
-from models import audit_log, credential
+from models import credential
 from models.errors import Fault
 
 COPY_SECONDS_MAX = 24 * 3_600.0
 BATCH_ROWS = 1_000
 
-HIDDEN = ("credentials", "sessions", "attempts", "origins", "devices", "audit_log")
-TABLES = (*ORDER, *HIDDEN)
-"""The copied tables, parents before children. `facts` holds what belongs to one database."""
+NOT_COPIED = "facts"
+"""The table of what belongs to one database."""
 
 Progress = Callable[[int], None]
 """Called with the number of rows of each copied batch."""
@@ -41,11 +40,11 @@ class CopyMismatch(Fault):
 
 
 def tables() -> list[sa.Table]:
-    """Return the copied tables."""
+    """Return the copied tables, parents before children. Only tables of an archive have foreign keys."""
     known = credential.metadata.tables
-    assert set(known) - {"facts"} == set(TABLES), "a table that is not copied"
-    assert audit_log.AuditLog.__tablename__ in TABLES
-    return [known[name] for name in TABLES]
+    ordered = archive_tables()
+    others = [name for name in known if name not in (*ordered, NOT_COPIED)]
+    return [known[name] for name in (*ordered, *others)]
 
 
 def count_all_rows(source: Database) -> int:

@@ -28,24 +28,11 @@ from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction, stored_timestamp
+from models import RESOURCES, AuditLog, parents_first
 from models.audit_log import BULK_RELATION
 from models.errors import Fault
 from models.fields import ColumnDefault
 from models.types import DOUBLE, Bound
-
-ORDER = (
-    "clients",
-    "users",
-    "inspectors",
-    "buildings",
-    "inspections",
-    "reports_lead",
-    "client_admin_building_access",
-    "client_manager_building_access",
-    "client_admin_inspection_access",
-    "client_manager_inspection_access",
-)
-"""The tables of an archive, parents before children, so that every foreign key finds its row."""
 
 IMPORT_SECONDS_MAX = 3_600.0
 BATCH_ROWS = 1_000
@@ -54,6 +41,11 @@ ACCOUNT_FIELDS = ("password", "app_metadata", "user_metadata", "banned_until")
 
 UserImporter = Callable[[Transaction, str, Mapping[str, object]], None]
 """Stores the ACCOUNT_FIELDS of a user, given the user's id, in the transaction of the import."""
+
+
+def archive_tables() -> list[str]:
+    """Return the tables of an archive, parents before children, so that every foreign key finds its row."""
+    return [name for name in parents_first() if RESOURCES[name] is not AuditLog]
 
 
 class InvalidArchive(Fault):
@@ -87,7 +79,7 @@ def import_archive(database: Database, archive: object, import_user: UserImporte
         # The audit log gets one entry for the import. The archive holds the rows.
         transaction.run(transaction.dialect.pause_audit)
         counts: dict[str, int] = {}
-        for name in ORDER:
+        for name in archive_tables():
             relation = catalog().relations[name]
             accounts: list[tuple[int, str, dict[str, object]]] = []
             for place, row in enumerate(tables.get(name, [])):
@@ -129,8 +121,9 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
     """Return the tables of an archive. Raise InvalidArchive if it has another form."""
     if not isinstance(archive, dict):
         raise InvalidArchive("an archive is a JSON object of table -> rows")
+    known = archive_tables()
     for name, rows in archive.items():
-        if name not in ORDER:
+        if name not in known:
             raise InvalidArchive(f'there is no table "{name}"')
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise InvalidArchive(f"{name} is not an array of objects")
@@ -141,7 +134,7 @@ def has_no_rows(transaction: Transaction) -> bool:
     """Return whether no resource has a row."""
     has_rows = (
         transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - constant names
-        for name in ORDER
+        for name in archive_tables()
     )
     return not any(has_rows)
 
@@ -176,9 +169,9 @@ def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Stat
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:
-    """Yield the archive as text: the tables in ORDER, the rows in key order, one row a line."""
+    """Yield the archive as text: the tables in the order of `archive_tables`, the rows in key order, one row a line."""
     yield "{"
-    for place, name in enumerate(ORDER):
+    for place, name in enumerate(archive_tables()):
         yield f'{"," if place else ""}\n "{name}": ['
         for number, row in enumerate(json_rows(transaction, catalog().relations[name])):
             yield f"{',' if number else ''}\n  {row}"

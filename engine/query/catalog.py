@@ -253,10 +253,7 @@ def relation_of(name: str, model: type[Model]) -> Relation:
     return Relation(
         name,
         model,
-        {
-            column.name: Attribute(column.name, not column.nullable, column.info["column"])
-            for column in visible
-        },
+        {column.name: Attribute(column.name, not column.nullable, column.info["column"]) for column in visible},
         tuple(column.name for column in table.primary_key),
         uniques,
         tuple(foreign_keys_of(name, table, names)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.query.catalog import catalog
+from engine.query.catalog import Relation, catalog
 from models.errors import Fault
 
 
@@ -26,10 +26,8 @@ class CheckViolation(Fault):
     """A row that violates a CHECK constraint or a trigger's check (23514)."""
 
     def __init__(self, constraint: str) -> None:
-        relation = next(
-            (name for name in sorted(catalog().relations, key=len, reverse=True)
-             if constraint.startswith(name)), "row"
-        )  # fmt: skip
+        owners = [name for name in catalog().relations if constraint.startswith(f"{name}_")]
+        relation = max(owners, key=len, default="row")
         super().__init__(
             CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"'
         )
@@ -113,6 +111,11 @@ def unique_violation(columns: str) -> Fault:
     relation_name = columns.split(".")[0]
     names = tuple(part.split(".")[1] for part in columns.split(", "))
     relation = catalog().relations.get(relation_name)
-    uniques = relation.uniques if relation is not None else {}
+    uniques = {**relation.uniques, **unique_indexes(relation)} if relation is not None else {}
     constraint = next((name for name, key in uniques.items() if key == names), None)
     return UniqueViolation(constraint or f"{relation_name}_{'_'.join(names)}_key")
+
+
+def unique_indexes(relation: Relation) -> dict[str, tuple[str, ...]]:
+    """Return the columns of the unique indexes by name. PostgreSQL reports these names."""
+    return {index.name: index.columns for index in relation.model.indexes if index.unique}

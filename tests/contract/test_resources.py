@@ -7,10 +7,10 @@ import pytest
 
 from engine import audit
 from engine.maintenance import import_export
-from engine.maintenance.planner_stats import PLANNER_STATS
+from engine.maintenance.planner_stats import planner_stats
 from engine.maintenance.schema import CLIENT_MISMATCHES
 from engine.query.catalog import catalog
-from models import RESOURCES, credential
+from models import RESOURCES
 from models.fields import ColumnDefault
 from tests import conftest
 from tests.support import databases
@@ -44,18 +44,12 @@ def test_columns_match_the_list(name: str) -> None:
     assert tuple(catalog().relations[name].attributes) == COLUMNS[name]
 
 
-def test_every_resource_is_exported() -> None:
-    assert set(import_export.ORDER) == WRITTEN
+def test_every_resource_is_exported_after_the_tables_it_refers_to() -> None:
+    order = import_export.archive_tables()
+    keys = [(name, key) for name in order for key in RESOURCES[name].__table__.foreign_keys]
 
-
-def test_export_order_follows_foreign_keys() -> None:
-    points = [
-        (name, key.referred_table.name)
-        for name in import_export.ORDER
-        for key in credential.metadata.tables[name].foreign_key_constraints
-    ]
-
-    assert [pair for pair in points if import_export.ORDER.index(pair[0]) < import_export.ORDER.index(pair[1])] == []
+    assert set(order) == WRITTEN
+    assert [name for name, key in keys if order.index(name) < order.index(key.column.table.name)] == []
 
 
 @pytest.mark.parametrize("name", sorted(WRITTEN))
@@ -88,7 +82,7 @@ def test_ids_are_not_reused(triggers: set[str], name: str) -> None:
 
 
 def test_planner_statistics_cover_every_resource() -> None:
-    assert {table for table, _, _ in PLANNER_STATS} == set(RESOURCES)
+    assert {table for table, _, _ in planner_stats()} == set(RESOURCES)
 
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
