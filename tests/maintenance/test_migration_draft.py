@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from engine.maintenance import migrations
-from engine.maintenance.schema_files import NothingToDraft, write_draft
+from engine.maintenance.schema_files import NothingToDraft, write_draft, write_schemas
 from engine.schema.draft import BY_HAND, draft_script
 from engine.schema.script import COMMITTED, schema_script
 from engine.storage.sqlite import driver
 from tests.support import databases
+from tests.support.applications import open_app
 from tests.support.schema_dump import dump_file, dump_server
 
 PROJECT = pathlib.Path(__file__).parents[2]
@@ -170,3 +171,26 @@ def test_migrations_are_read_by_version(tmp_path: pathlib.Path) -> None:
         migrations.Migration(2, "first of all", "-- sqlite 2\n", "-- postgresql 2\n"),
         migrations.Migration(11, "later", "-- sqlite 11\n", "-- postgresql 11\n"),
     )
+
+
+@pytest.mark.parametrize("engine", COMMITTED)
+def test_command_prints_the_schema(tmp_path: pathlib.Path, engine: str) -> None:
+    result = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["schema", "--engine", engine])
+
+    assert (result.exit_code, result.stdout) == (0, schema_script(engine))
+
+
+def test_command_without_a_difference_drafts_nothing(tmp_path: pathlib.Path) -> None:
+    result = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["schema", "--migration", "nothing"])
+
+    assert (result.exit_code, result.stderr) == (1, "walkthrough: the models equal the committed schemas\n")
+
+
+def test_schemas_are_written(tmp_path: pathlib.Path) -> None:
+    paths = {engine: tmp_path / f"{engine}.sql" for engine in COMMITTED}
+
+    write_schemas(paths)
+
+    assert {engine: path.read_text(encoding="utf-8") for engine, path in paths.items()} == {
+        engine: schema_script(engine) for engine in COMMITTED
+    }
