@@ -21,10 +21,14 @@ class Building(Model):
         Index("buildings_client_id", ("client_id", "name"), "sqlite", distinct=(500, 1)),
         Index("buildings_client_city", ("client_id", "city", "name"), "sqlite", distinct=(500, 13, 1)),
         Index("buildings_city", ("city", "name"), "sqlite", distinct=(250, 1)),
-        Index("buildings_client_id", ("client_id", "substr(name, 1, 200)"), "postgresql"),
+        Index(
+            "buildings_client_id", ("client_id", "substr(name, 1, 200)"), "postgresql",
+            comment="An index entry holds at most 2,700 bytes, a text 64 KiB. Free text is indexed by its prefix, or"
+            " only where it is short.",
+        ),
         Index("buildings_client_city", ("client_id", "city"), "postgresql", where=SHORT_CITY),
         Index("buildings_city", ("city",), "postgresql", where=SHORT_CITY),
-    )
+    )  # fmt: skip
     indexed_texts: ClassVar = ("city",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

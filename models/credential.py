@@ -2,67 +2,112 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import Any, ClassVar
 
-from models.fields import Model
-from models.types import UUID
+from models.fields import Index, Model, column, references
+from models.types import BIGINT, TEXT, UUID
 
 metadata = Model.metadata
 
-CREDENTIALS = sa.Table(
-    "credentials",
-    metadata,
-    sa.Column("user_id", UUID.storage, primary_key=True),
-    sa.Column("password_hash", sa.Text),
-    sa.Column("app_metadata", sa.Text, nullable=False),
-    sa.Column("user_metadata", sa.Text, nullable=False),
-    sa.Column("disabled_until", sa.BigInteger, nullable=False),
-    sa.Column("tokens_since", sa.BigInteger, nullable=False),
-    sa.Column("last_sign_in_at", sa.Text),
-)
 
-SESSIONS = sa.Table(
-    "sessions",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("user_id", UUID.storage, nullable=False),
-    sa.Column("salt", sa.Text, nullable=False),
-    sa.Column("counter", sa.BigInteger, nullable=False),
-    sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("last_used_at", sa.BigInteger, nullable=False),
-    sa.Column("rotations", sa.Text, nullable=False),
-)
+class Credential(Model):
+    """The credentials of a user, at most one row for each. A user without a row cannot sign in. Times are Unix seconds.
 
-ATTEMPTS = sa.Table(
-    "attempts",
-    metadata,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("subject", sa.Text, nullable=False),
-    sa.Column("origin", sa.Text, nullable=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-)
+    tokens_since: tokens without a session that were issued earlier are invalid. A new password, a global sign-out and a
+    change of role or client set it to the following second, because `iat` counts whole seconds.
+    """
 
-ORIGINS = sa.Table(
-    "origins",
-    metadata,
-    sa.Column("user_id", UUID.storage, primary_key=True),
-    sa.Column("origin", sa.Text, primary_key=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
-)
+    __tablename__ = "credentials"
 
-DEVICES = sa.Table(
-    "devices",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("user_id", UUID.storage, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("token_digest", sa.Text, nullable=False),
-    sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("last_seen_at", sa.BigInteger),
-    sa.Column("expires_at", sa.BigInteger, nullable=False),
-)
+    user_id = column(UUID, references("users.id", on_delete="cascade"), primary_key=True)
+    password_hash = column(TEXT)
+    app_metadata = column(TEXT, required=True, stored_default="{}")
+    user_metadata = column(TEXT, required=True, stored_default="{}")
+    disabled_until = column(BIGINT, required=True, stored_default=0)
+    tokens_since = column(BIGINT, required=True, stored_default=0)
+    last_sign_in_at = column(TEXT)
 
-FACTS = sa.Table(
-    "facts", metadata, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
-)
+
+class Session(Model):
+    """Sessions. Refresh tokens are derived from id, counter and salt; none is stored.
+
+    rotations: [[second, first counter used in it], …] of the last 30 seconds.
+    """
+
+    __tablename__ = "sessions"
+    indexes: ClassVar = (
+        Index("sessions_user_id", ("user_id", "last_used_at")),
+        Index("sessions_last_used_at", ("last_used_at",)),
+    )
+
+    id = column(TEXT, primary_key=True)
+    user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
+    salt = column(TEXT, required=True)
+    counter = column(BIGINT, required=True, stored_default=0)
+    created_at = column(BIGINT, required=True)
+    last_used_at = column(BIGINT, required=True)
+    rotations = column(TEXT, required=True, stored_default="[]")
+
+
+class Attempt(Model):
+    """Failed and pending sign-in attempts, by target account and by origin."""
+
+    __tablename__ = "attempts"
+    indexes: ClassVar = (
+        Index("attempts_subject", ("kind", "subject", "at")),
+        Index("attempts_origin", ("kind", "origin", "at")),
+        Index("attempts_at", ("at",)),
+    )
+
+    id = column(BIGINT, primary_key=True)
+    kind = column(TEXT, required=True)
+    subject = column(TEXT, required=True)
+    origin = column(TEXT, required=True)
+    at = column(BIGINT, required=True)
+
+
+class Origin(Model):
+    """Addresses from which a user has signed in. Failed attempts from other addresses do not lock these out."""
+
+    __tablename__ = "origins"
+
+    user_id = column(UUID, references("users.id", on_delete="cascade"), primary_key=True)
+    origin = column(TEXT, primary_key=True)
+    at = column(BIGINT, required=True)
+
+
+class Device(Model):
+    """Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
+
+    credentials.tokens_since ends these tokens, too.
+    """
+
+    __tablename__ = "devices"
+    unique: ClassVar = {"token_digest_key": ("token_digest",)}
+
+    id = column(TEXT, primary_key=True)
+    user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
+    name = column(TEXT, required=True, bytes_max=256)
+    token_digest = column(TEXT, required=True)
+    created_at = column(BIGINT, required=True)
+    last_seen_at = column(BIGINT)
+    expires_at = column(BIGINT, required=True)
+
+
+class Fact(Model):
+    """Single values of this database, such as the clock's latest time."""
+
+    __tablename__ = "facts"
+
+    name = column(TEXT, primary_key=True)
+    value = column(TEXT, required=True)
+
+
+HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, Fact)
+
+CREDENTIALS: Any = Credential.__table__
+SESSIONS: Any = Session.__table__
+ATTEMPTS: Any = Attempt.__table__
+ORIGINS: Any = Origin.__table__
+DEVICES: Any = Device.__table__
+FACTS: Any = Fact.__table__

@@ -46,6 +46,10 @@ class ColumnInfo:
     """The API does not have the column."""
     minimum: float | None = None
     maximum: float | None = None
+    bytes_max: int | None = None
+    """The length of a text in UTF-8. It defaults to TEXT_BYTES_MAX in tables that the API writes."""
+    stored_default: str | int | None = None
+    """The DEFAULT of the table, for statements that omit the column, and for existing rows of a migration."""
     allowed_values: tuple[str, ...] = ()
     """The only values that the table takes; empty for any."""
     common_values: tuple[str, ...] = ()
@@ -144,6 +148,9 @@ class Model(DeclarativeBase):
     indexes: ClassVar[tuple[Index, ...]] = ()
     """The indexes. A foreign key without one gets one by itself (`indexes_of`)."""
 
+    written_by_triggers: ClassVar[bool] = False
+    """Whether only triggers write the table. It has neither audit triggers nor CHECKs."""
+
     expected_rows: ClassVar[int] = 1_000
     """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""
 
@@ -217,7 +224,8 @@ def parent_of(model: type[Model]) -> sa.ForeignKey | None:
 
 
 def indexes_of(model: type[Model], engine: str) -> list[Index]:
-    """Return a table's indexes on `sqlite` or `postgresql`: the described ones, and one for each other foreign key.
+    """Return a table's indexes on `sqlite` or `postgresql`: the described ones, and one for each other foreign key and
+    for a hidden client.
 
     The hidden client before a foreign key does not count: a search repeats for each client.
     """
@@ -226,7 +234,8 @@ def indexes_of(model: type[Model], engine: str) -> list[Index]:
     covered = {columns[0] for columns in (key, *model.unique.values(), *(index.columns for index in described))}
     covered |= {index.columns[1] for index in described if index.columns[0] == TENANT_COLUMN and index.columns[1:]}
     name = model.__tablename__
-    others = (column.name for column in model.__table__.c if column.foreign_keys and column.name not in covered)
+    searched = {column.name for column in model.__table__.c if column.foreign_keys} | set(model.derived)
+    others = (column.name for column in model.__table__.c if column.name in searched - covered)
     return [*described, *(Index(f"{name}_{column}", (column,)) for column in others)]
 
 

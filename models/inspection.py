@@ -19,14 +19,14 @@ class Inspection(Model):
     # The hidden client_id equals the building's, by a compound foreign key (docs/decisions/0010).
     tenant: ClassVar = "building_id"
     expected_rows: ClassVar = 1_000_000
-    # Every index of SQLite begins with client_id, so that a bulk insert for one client touches few index pages. A super
-    # admin's search by inspector repeats the index search for each client. No index has the date right after the
-    # client: such lists merge the statuses (engine/query/read/skip_scan.py). An id after the date lets a list stop at
-    # the end of its page.
     indexes: ClassVar = (
         Index(
             "inspections_client_building", ("client_id", "building_id", "date_visited", "id", "status"), "sqlite",
             distinct=(50_000, 100, 1, 1, 1),
+            comment="Every index of SQLite begins with client_id, so that a bulk insert for one client touches few"
+            " index pages. A super admin's search by inspector repeats the index search for each client. No index has"
+            " the date right after the client: such lists merge the statuses (engine/query/read/skip_scan.py). An id"
+            " after the date lets a list stop at the end of its page.",
         ),
         Index("inspections_client_inspector", ("client_id", "inspector_id"), "sqlite", distinct=(50_000, 254)),
         Index(

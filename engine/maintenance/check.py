@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from functools import singledispatch
@@ -12,7 +13,8 @@ from pathlib import Path
 from engine.maintenance import migrations
 from engine.maintenance.migrations import migrate
 from engine.maintenance.planner_stats import has_planner_stats, write_planner_stats
-from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS, schema
+from engine.maintenance.schema import schema, violations
+from engine.schema.description import grant_of, grant_tables
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
 from engine.storage.database import Database
@@ -25,13 +27,6 @@ START_SECONDS_MAX = 60.0
 LOG_SUFFIXES = ("-wal", "-journal")
 SIDE_FILES_BYTES = 64 << 10  # SQLite needs half of it for -wal and -shm before it reads the file
 CHECK_SECONDS_MAX = 3_600.0
-
-GRANT_TABLES = {
-    "client_admin_building_access": "admin_id",
-    "client_admin_inspection_access": "admin_id",
-    "client_manager_building_access": "manager_id",
-    "client_manager_inspection_access": "manager_id",
-}
 
 
 class MaintenanceError(Exception):
@@ -266,8 +261,7 @@ def integrity_problems(transaction: Transaction, scan: Scan) -> list[str]:
     problems = [line for line in lines if line != "ok" and not line.startswith("*** in database")]
     if problems:
         problems.append(RESTORE_HINT)
-    orphans = [*transaction.all(FOREIGN_KEY_VIOLATIONS), *transaction.all(CLIENT_MISMATCHES)]
-    return problems + [line for (line,) in orphans]
+    return [*problems, *violations(transaction.all)]
 
 
 SCHEMA_QUERY = (
@@ -301,16 +295,22 @@ def wrong_settings(transaction: Transaction) -> list[str]:
 
 def ineffective_grants(transaction: Transaction) -> list[str]:
     """Return the grants to users who lack the role of the table. Such grants have no effect."""
-    problems = []
-    for table, grantee in GRANT_TABLES.items():
-        role = "_".join(table.split("_")[:2])
-        rows = transaction.all(
-            f"SELECT g.{grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grantee}"  # noqa: S608
-            " WHERE u.role <> ? GROUP BY 1 ORDER BY 1",
-            (role,),
-        )
+    problems: list[str] = []
+    for query, table, role in ineffective_grant_queries():
+        rows = transaction.all(query)
         problems += [f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows]
     return problems
+
+
+def ineffective_grant_queries() -> Iterator[tuple[str, str, str]]:
+    """Yield for each grant table the query for users without its role and their grants, the table, and the role."""
+    for model in grant_tables():
+        table, grant = model.__tablename__, grant_of(model)
+        query = (
+            f"SELECT g.{grant.grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grant.grantee}"  # noqa: S608
+            f" WHERE u.role <> '{grant.role}' GROUP BY 1 ORDER BY 1"
+        )
+        yield query, table, grant.role
 
 
 PRIVATE_SUFFIXES = ("", "-wal", "-shm", ".lock", ".serving")

@@ -1,13 +1,14 @@
-"""The statements that create a new file: the tables of schema.sql and the triggers of the audit log."""
+"""The statements that create a new file, and queries for rows that violate a rule of the schema."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any
 
-from engine import audit
+from engine.schema.description import SQLITE, Reference, held_by_triggers, key_of
+from engine.schema.script import schema_script
 from engine.storage import sqlite
-
-SCHEMA = Path(__file__).resolve().parents[2] / "schema.sql"
+from models.fields import TENANT_COLUMN
 
 FOREIGN_KEY_VIOLATIONS = """
     SELECT "table" || coalesce(' row ' || rowid, '') || ' references no row of ' || parent
@@ -15,17 +16,43 @@ FOREIGN_KEY_VIOLATIONS = """
 """
 """Returns the rows that violate a foreign key. Another program may write with foreign keys off."""
 
-CLIENT_MISMATCHES = """
-    SELECT 'reports_lead row ' || reading.id || ' has another client than its inspection'
-    FROM reports_lead AS reading JOIN inspections AS inspection ON inspection.id = reading.inspection_id
-    WHERE reading.client_id <> inspection.client_id
-"""
-"""Returns the readings whose client differs from the inspection's. Triggers enforce this, not a foreign key."""
+
+TABLES_WITH_CLIENT = f"""
+    SELECT found.name FROM sqlite_schema AS found JOIN pragma_table_info(found.name) AS listed
+    WHERE found.type = 'table' AND listed.name = '{TENANT_COLUMN}'
+"""  # noqa: S608 - a constant
+
+
+def violations(run: Callable[[str], Iterable[Any]]) -> Iterator[str]:
+    """Yield the rows that violate a foreign key, and those whose client differs from their parent's.
+
+    A file of an earlier version lacks tables of this one.
+    """
+    present = {name for (name,) in run(TABLES_WITH_CLIENT)}
+    for query in (FOREIGN_KEY_VIOLATIONS, client_mismatches(present)):
+        for (line,) in run(query):
+            yield line
+
+
+def client_mismatches(tables: Container[str]) -> str:
+    """Return the query for rows of these tables whose client differs from the parent's. Only triggers prevent it."""
+    keys = (key for key in held_by_triggers() if key.table in tables and key.parent in tables)
+    return " UNION ALL ".join(map(client_mismatches_of, keys)) or "SELECT NULL WHERE 1 = 0"
+
+
+def client_mismatches_of(key: Reference) -> str:
+    row = " || ',' || ".join(f"child.{name}" for name in key_of(key.model))
+    parent = key.column.removesuffix("_id")
+    return (
+        f"SELECT '{key.table} row ' || {row} || ' has another client than its {parent}'"  # noqa: S608 - names of models
+        f" FROM {key.table} AS child JOIN {key.parent} AS parent ON parent.{key.parent_column} = child.{key.column}"
+        f" WHERE child.{TENANT_COLUMN} <> parent.{TENANT_COLUMN}"
+    )
 
 
 def schema() -> list[str]:
     """Return every statement, in order."""
-    return [*statements(SCHEMA.read_text(encoding="utf-8")), *audit.triggers()]
+    return statements(schema_script(SQLITE))
 
 
 def statements(script: str) -> list[str]:

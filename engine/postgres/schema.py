@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import psycopg
 import sqlalchemy as sa
@@ -20,19 +19,18 @@ from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_se
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
+from engine.schema.description import POSTGRESQL
+from engine.schema.script import schema_script, upgrade_script
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")
 
-SCHEMA = Path(__file__).resolve().parent / "schema.sql"
 VERSION_MIN = 150000
 VERSION_FACT = "release_schema"
 # Development versions counted to 12 under this name. The release counts from 1 under another one.
 DEVELOPMENT_VERSION_FACT = "schema_version"
 STORED_VERSION = "SELECT value FROM facts WHERE name = $1"
-RECREATED_MARKER = "-- Recreated by every upgrade"
-"""The line of `SCHEMA` after which functions and triggers follow. A migration replaces them all."""
 
 
 def attached(url: sa.URL, replicas: Sequence[sa.URL]) -> ServerDatabase:
@@ -204,7 +202,7 @@ def require_search_path(transaction: Transaction, name: str) -> None:
 def create_tables(transaction: Transaction) -> None:
     """Create all tables or none."""
     assert isinstance(transaction, ServerTransaction)
-    transaction.run_script(SCHEMA.read_text(encoding="utf-8"))
+    transaction.run_script(schema_script(POSTGRESQL))
     transaction.run("INSERT INTO facts (name, value) VALUES ($1, $2)", (VERSION_FACT, str(schema_version())))
 
 
@@ -215,8 +213,7 @@ def migrate(transaction: Transaction) -> None:
     for migration in pending(version):
         if migration.postgresql:
             transaction.run_script(migration.postgresql)
-    script = SCHEMA.read_text(encoding="utf-8")
-    transaction.run_script(script[script.index(RECREATED_MARKER) :])
+    transaction.run_script(upgrade_script())
     transaction.run("UPDATE facts SET value = $2 WHERE name = $1", (VERSION_FACT, str(schema_version())))
 
 
@@ -231,7 +228,7 @@ def check(database: ServerDatabase, scan: database_check.Scan = database_check.S
         with database.reading(seconds_max=database_check.CHECK_SECONDS_MAX) as transaction:
             problems = [*unsafe_settings(transaction), *unvalidated(transaction)]
             if scan is database_check.Scan.FULL:
-                problems += ineffective_grants(transaction)
+                problems += database_check.ineffective_grants(transaction)
     except Fault as error:
         return [f"the database cannot be read: {error.message}"]
     return problems
@@ -259,20 +256,6 @@ def unvalidated(transaction: Transaction) -> list[str]:
         " WHERE NOT indisvalid AND relnamespace = current_schema()::regnamespace ORDER BY 1"
     )
     return [f"{name} is disabled or not valid" for (name,) in rows]
-
-
-def ineffective_grants(transaction: Transaction) -> list[str]:
-    """Return grants to users without the table's role. They have no effect."""
-    problems = []
-    for table, grantee in database_check.GRANT_TABLES.items():
-        role = "_".join(table.split("_")[:2])
-        rows = transaction.all(
-            f"SELECT g.{grantee}, count(*) FROM {table} g JOIN users u ON u.id = g.{grantee}"  # noqa: S608
-            " WHERE u.role <> $1 GROUP BY 1 ORDER BY 1",
-            (role,),
-        )
-        problems += [f"{table} holds {count} for user {user_id}, whose role is not {role}" for user_id, count in rows]
-    return problems
 
 
 @database_check.versions.register

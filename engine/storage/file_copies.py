@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS
+from engine.maintenance.schema import violations
 from engine.storage import sqlite
 from engine.storage.atomic_files import COMPANIONS, drafted
 
@@ -167,10 +167,10 @@ def reopened(draft: Path) -> Iterator[Any]:
 
 def require_sound(connection: Any) -> None:
     """Raise UnsoundCopy unless the whole copy passes SQLite's integrity check and the foreign-key checks."""
-    for query in ("PRAGMA integrity_check(1)", FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
-        row = connection.execute(query).fetchone()
-        if row is not None and row[0] != "ok":
-            raise UnsoundCopy(f"the copy is not sound: {row[0]}")
+    (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    problem = state if state != "ok" else next(violations(connection.execute), None)
+    if problem is not None:
+        raise UnsoundCopy(f"the copy is not sound: {problem}")
 
 
 def sync(path: Path) -> None:

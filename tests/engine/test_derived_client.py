@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.maintenance.schema import CLIENT_MISMATCHES
+from engine.maintenance.schema import client_mismatches
+from models import RESOURCES
 from tests.conftest import ids
 from tests.support import databases
 
@@ -41,7 +42,7 @@ def test_database_refuses_a_client_that_differs_from_the_inspection(file: Path, 
         databases.sql(file, statement)
 
     assert databases.sql(file, "SELECT * FROM reports_lead ORDER BY id") == before
-    assert databases.sql(file, CLIENT_MISMATCHES) == []
+    assert databases.sql(file, client_mismatches(RESOURCES)) == []
 
 
 def test_database_accepts_a_change_of_both_columns(file: Path) -> None:
@@ -75,7 +76,7 @@ def test_readings_follow_the_client_of_their_inspection(
 
     assert response.status == (409 if "999" in str(body) else 204), response
     assert {who: ids(api(who).get("/reports_lead?select=id")) for who in whose} == whose
-    assert databases.sql(tmp_path / "walkthrough.db", CLIENT_MISMATCHES) == []
+    assert databases.sql(tmp_path / "walkthrough.db", client_mismatches(RESOURCES)) == []
 
 
 def test_id_of_a_referenced_inspection_cannot_change(api: Callable) -> None:

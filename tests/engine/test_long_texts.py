@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from engine.postgres.schema import SCHEMA
 from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.shape import SHORT_CHARACTERS_MAX
+from engine.schema.script import schema_script
 from tests.conftest import ADA, MOE, ROOT
 
 SHORT, LAST_SHORT, LONG = "done", "ü" * SHORT_CHARACTERS_MAX, "ü" * (SHORT_CHARACTERS_MAX + 1)
@@ -69,7 +69,7 @@ INDEXED = [(name, column) for name, relation in catalog().relations.items() for 
 @pytest.mark.parametrize(("relation", "column"), INDEXED)
 def test_indexed_text_has_a_partial_index_on_short_values(relation: str, column: str) -> None:
     """The index has the predicate of the queries, word for word, because the planner compares them."""
-    script = SCHEMA.read_text(encoding="utf-8")
+    script = schema_script("postgresql")
     short = rf"WHERE char_length\({column}\) <= {SHORT_CHARACTERS_MAX};"
     index = rf"CREATE INDEX \w+ ON {relation} \({column}\b[^;]* {short}"
 

@@ -17,10 +17,10 @@ from flask import Flask
 from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from access.session import look_up_caller
-from engine.maintenance.schema import SCHEMA
 from engine.query.catalog import catalog
 from engine.query.read.plan import plan_read
 from engine.query.statement import Binding
+from engine.schema.script import schema_script
 from engine.storage import sqlite
 from engine.storage.database import Database
 from routes.postgrest.querystring import parse
@@ -207,7 +207,7 @@ def test_manager_page_reads_at_most_a_page_for_each_building(tmp_path: Path, fil
 
 def test_index_prefixes_match_the_models() -> None:
     with closing(sqlite.driver.connect(":memory:")) as connection:
-        connection.executescript(SCHEMA.read_text(encoding="utf-8"))
+        connection.executescript(schema_script("sqlite"))
         for name, relation in catalog().relations.items():
             model, indexes = relation.model, connection.execute(f"PRAGMA index_list({name})")
             found = {
@@ -326,7 +326,7 @@ def test_lookup_cost_is_independent_of_grants(apps: dict[str, Flask]) -> None:
             transaction.roll_back_at_end()
             transaction.run(
                 "INSERT INTO client_admin_building_access (admin_id, building_id, assigned_at)"
-                " SELECT ?, id, 0 FROM buildings WHERE client_id = 1",
+                " SELECT ?, id, '2025-01-01T00:00:00+00:00' FROM buildings WHERE client_id = 1",
                 (ADA,),
             )
             look_up_caller(transaction, CLAIMS)

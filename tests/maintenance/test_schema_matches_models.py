@@ -1,12 +1,15 @@
-"""The tables of both engines equal the models: columns, types, nullability and keys."""
+"""The tables of both engines equal the models: columns, types, nullability, keys and CHECKs."""
 
 import pathlib
 import re
+from collections.abc import Callable, Iterator
 
 import pytest
+import sqlalchemy as sa
 
-from engine.maintenance.schema import SCHEMA
+from engine.schema.script import COMMITTED, schema_script
 from models import RESOURCES, credential
+from models.fields import indexes_of, parent_of
 from models.types import TEXT, TEXT_BYTES_MAX
 from tests.support import databases
 from tests.support.applications import open_app
@@ -49,9 +52,6 @@ TYPES = (
 IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REAL"}
 """The SQLite type of each column type that is not text."""
 
-HELD_BY_TRIGGERS_IN_A_FILE = {("client_id", "inspections", "client_id", "CASCADE", "CASCADE")}
-"""The hidden column of a compound key on PostgreSQL (tests/engine/test_derived_client.py)."""
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
@@ -86,47 +86,80 @@ def test_types_equal_the_model(made: pathlib.Path, name: str) -> None:
         assert found == {each: (kind, collations.get(kind, "-")) for each, kind in kinds.items()}
 
 
-HELD_BY_TYPES_ON_A_SERVER = ("GLOB", "2147483647", "length(id) = 36")
-"""The checks that only SQLite needs: timestamps, dates, 32-bit integers and UUIDs."""
+@pytest.mark.parametrize("engine", COMMITTED)
+def test_committed_schema_is_the_generated_one(engine: str) -> None:
+    """`flask schema --write` writes both files."""
+    assert COMMITTED[engine].read_text(encoding="utf-8") == schema_script(engine)
 
 
-def checks(script: str) -> dict[str, str]:
-    """Return the checks of a script by name, with PostgreSQL's function for the bytes of a text."""
-    found: dict[str, str] = {}
-    for named in re.finditer(r"CONSTRAINT (\w+) CHECK \(", script):
-        end, depth = named.end(), 1
-        while depth:
-            depth += {"(": 1, ")": -1}.get(script[end], 0)
-            end += 1
-        said = " ".join(script[named.end() : end - 1].split())
-        found[named[1]] = re.sub(r"length\(CAST\((\w+) AS BLOB\)\)", r"octet_length(\1)", said)
-    return found
-
-
-def test_both_schemas_have_the_same_checks() -> None:
-    in_a_file = checks(SCHEMA.read_text(encoding="utf-8"))
-
-    on_a_server = checks(databases.SCHEMA.read_text(encoding="utf-8"))
-
-    assert on_a_server == {
-        name: said for name, said in in_a_file.items() if not any(each in said for each in HELD_BY_TYPES_ON_A_SERVER)
-    }
-
-
-def test_every_text_column_has_a_length_check() -> None:
+@pytest.mark.parametrize("engine", COMMITTED)
+def test_every_text_column_has_a_length_check(engine: str) -> None:
     """Indexes and response limits rely on it for rows of every writer."""
-    bounded = checks(databases.SCHEMA.read_text(encoding="utf-8"))
-    written = {name: model for name, model in RESOURCES.items() if name != "audit_log"}
+    size = r"length\(CAST\({} AS BLOB\)\)" if engine == "sqlite" else r"octet_length\({}\)"
+    script = schema_script(engine)
 
     unbounded = [
         f"{name}.{column.name}"
-        for name, model in written.items()
+        for name, model in RESOURCES.items()
         for column in model.__table__.c
         if column.info["column"].type is TEXT
-        and f"octet_length({column.name}) <= {TEXT_BYTES_MAX}" not in bounded[f"{name}_text_check"]
+        and not re.search(
+            rf"CONSTRAINT {name}_{column.name}_check\s+CHECK \({size.format(column.name)} <= {TEXT_BYTES_MAX}\)", script
+        )
     ]
 
-    assert unbounded == ["users.role"]  # of which there are three
+    assert [each for each in unbounded if not each.startswith("audit_log.")] == ["users.role"]  # three values
+
+
+BOUNDED = [
+    (model, column.name, bound)
+    for model in RESOURCES.values()
+    for column in model.__table__.c
+    for bound in ("minimum", "maximum")
+    if getattr(column.info["column"], bound) is not None
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "column", "bound"), BOUNDED, ids=[f"{each[0].__tablename__}.{each[1]}-{each[2]}" for each in BOUNDED]
+)
+def test_table_refuses_a_number_beyond_its_bound(api: Callable, model: type, column: str, bound: str) -> None:
+    table = model.__tablename__
+    limit = getattr(model.__table__.c[column].info["column"], bound)
+    beyond = limit - 1 if bound == "minimum" else limit + 1
+
+    within = api("root").patch(f"/{table}?id=eq.1", {column: limit})
+    refused = api("root").patch(f"/{table}?id=eq.1", {column: beyond})
+
+    assert (within.status, refused.status, refused.code) == (204, 400, "23514")
+    assert f"{table}_{column}_check" in refused.json["message"]
+
+
+INDEXED = "SELECT name FROM pragma_index_info('{index}') ORDER BY seqno"
+
+
+@pytest.mark.server("a file's columns are compared")
+def test_every_index_exists_on_the_server(made: pathlib.Path) -> None:
+    found = {name for (name,) in databases.sql(made, "SELECT indexname FROM pg_indexes WHERE schemaname = 'public'")}
+
+    assert {index.name for model in MODELS for index in indexes_of(model, "postgresql")} <= found
+
+
+MODELS = (*RESOURCES.values(), *credential.HIDDEN)
+
+
+@pytest.mark.sqlite("reads SQLite's catalog")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__tablename__)
+def test_every_foreign_key_has_an_index(made: pathlib.Path, model: type) -> None:
+    """An index begins with its column, or has it after the client."""
+    name = model.__tablename__
+    indexes = [
+        [column for (column,) in databases.sql(made, INDEXED.format(index=index))]
+        for (index,) in databases.sql(made, f"SELECT name FROM pragma_index_list('{name}')")
+    ]
+    starts = {each[0] for each in indexes} | {each[1] for each in indexes if each[0] == "client_id" and each[1:]}
+
+    assert {key.parent.name for key in model.__table__.foreign_keys} <= starts
 
 
 @pytest.mark.parametrize("name", [each for each in TABLES if credential.metadata.tables[each].foreign_keys])
@@ -135,14 +168,21 @@ def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
 
     found = set(databases.sql(made, KEYS.format(table=name)))
 
-    if databases.SERVER is not None:
-        found -= HELD_BY_TRIGGERS_IN_A_FILE
     assert found == {
-        (element.parent.name, element.column.table.name, element.column.name,
-         key.onupdate or "NO ACTION", key.ondelete or "NO ACTION")
-        for key in table.foreign_key_constraints
-        for element in key.elements
+        pair
+        for key in table.foreign_keys
+        for pair in pairs_of(RESOURCES.get(name), key)
     }  # fmt: skip
+
+
+def pairs_of(model: type | None, key: sa.ForeignKey) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield the columns of a foreign key. That of a row's client includes the client, unless triggers replace it."""
+    parent = key.column.table.name
+    is_tenant = model is not None and parent_of(model) is key
+    update = "CASCADE" if is_tenant else key.onupdate or "NO ACTION"
+    yield key.parent.name, parent, key.column.name, update, key.ondelete or "NO ACTION"
+    if is_tenant and (databases.SERVER is not None or RESOURCES[parent].sqlite_compound_key):
+        yield "client_id", parent, "client_id", update, key.ondelete or "NO ACTION"
 
 
 def test_every_table_has_a_model(made: pathlib.Path) -> None:

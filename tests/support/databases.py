@@ -15,10 +15,10 @@ from functools import partial
 from typing import Any
 
 from engine.maintenance.migrations import schema_version
+from engine.schema.script import schema_script
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 
-SCHEMA = pathlib.Path(__file__).parents[2] / "engine" / "postgres" / "schema.sql"
 SERVER = os.environ.get("WALKTHROUGH_TEST_SERVER")
 """`postgresql+psycopg://user@/{database}?host=/directory`, of a server for the tests."""
 
@@ -215,7 +215,7 @@ def assign_database(file: pathlib.Path, source: pathlib.Path | None) -> None:
         create(name, "template0" if source is None else DATABASE_NAMES[source])
         with connect_to(name) as connection:
             if source is None:
-                connection.execute(SCHEMA.read_text())
+                connection.execute(schema_script("postgresql"))
                 connection.execute("INSERT INTO facts VALUES ('release_schema', %s)", (schema_version(),))
             connection.execute("DROP SCHEMA IF EXISTS kept CASCADE")
             connection.execute(SAVE_ROWS)

@@ -2,14 +2,20 @@
 
 `schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
 version before to its own, by one script for each engine. Scripts change tables only. The upgrade then recreates
-indexes, views, functions and triggers (`migrate.py`, and `engine/postgres/schema.py`).
+indexes, views, functions and triggers (`migrate.py`, and `engine/postgres/schema.py`); the indexes of PostgreSQL are
+part of its script.
+
+A migration is two files of this folder, `0002_title_in_words.sqlite.sql` and `0002_title_in_words.postgresql.sql`.
+`flask schema --migration TITLE` drafts both.
 
 A released migration never changes. The next one corrects it.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 FIRST_VERSION = 1
 
@@ -25,7 +31,31 @@ class Migration:
     postgresql: str = ""
 
 
-MIGRATIONS: tuple[Migration, ...] = ()
+FOLDER = Path(__file__).resolve().parent
+SCRIPT = re.compile(r"(\d{4})_(\w+)\.(sqlite|postgresql)\.sql")
+
+
+def script_path(version: int, title: str, engine: str, folder: Path = FOLDER) -> Path:
+    """Return the path of a migration's script.
+
+    >>> script_path(2, "Heating of buildings", "sqlite").name
+    '0002_heating_of_buildings.sqlite.sql'
+    """
+    words = re.sub(r"\W+", "_", title.lower()).strip("_")
+    return folder / f"{version:04}_{words}.{engine}.sql"
+
+
+def read_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
+    """Return the migrations of a folder by version."""
+    scripts: dict[tuple[int, str], dict[str, str]] = {}
+    for path in sorted(folder.glob("*.sql")):
+        if name := SCRIPT.fullmatch(path.name):
+            title = name[2].replace("_", " ")
+            scripts.setdefault((int(name[1]), title), {})[name[3]] = path.read_text(encoding="utf-8")
+    return tuple(Migration(version, title, **texts) for (version, title), texts in scripts.items())
+
+
+MIGRATIONS: tuple[Migration, ...] = read_migrations()
 """Every migration, by version, without gaps. Version 1 is the schema of the first release."""
 
 EARLIER_VERSION = (

@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.maintenance import migrations
 from engine.maintenance.migrations import Migration
-from engine.maintenance.schema import CLIENT_MISMATCHES, FOREIGN_KEY_VIOLATIONS, schema, statements
+from engine.maintenance.schema import schema, statements, violations
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.writer_lock import WriterLock
@@ -72,10 +72,9 @@ def apply(connection: Any, pending: Sequence[Migration]) -> None:
                 run(statement)
             run(f"PRAGMA user_version = {migration.version}")
         recreate_schema_objects(connection)
-        for query in (FOREIGN_KEY_VIOLATIONS, CLIENT_MISMATCHES):
-            violation = run(query).fetchone()
-            if violation is not None:
-                raise sqlite.driver.IntegrityError(f"afterwards {violation[0]}")
+        violation = next(violations(run), None)
+        if violation is not None:
+            raise sqlite.driver.IntegrityError(f"afterwards {violation}")
         run("COMMIT")
     except BaseException:
         if connection.in_transaction:
