@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from engine.maintenance.planner_stats import STORED_STATS, planner_stats
+from engine.maintenance.planner_stats import STORED_STATS, numbers, planner_stats
 from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.database import Database
+from models import Building, Inspection, User
+from models.fields import Index, Model
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import LISTS, TOKENS, portfolio
 from tests.support.tokens import ANON_KEY
@@ -73,6 +75,22 @@ def test_every_index_of_a_resource_has_statistics() -> None:
     of_keys = {f"sqlite_autoindex_{table}_1" for table, _ in keys}
     wanted = {pair for pair in indexes if pair[1] not in of_keys} | keys
     assert {(table, index) for table, index, _ in planner_stats() if index is not None} == wanted
+
+
+@pytest.mark.parametrize(
+    ("model", "index", "expected"),
+    [
+        (Building, Index("i", ("client_id",)), "10000 500"),
+        (Building, Index("i", ("client_id", "city")), "10000 500 50"),
+        (Building, Index("i", ("id", "client_id"), unique=True), "10000 1 1"),
+        (Building, Index("i", ("client_id", "name"), unique=True), "10000 500 1"),
+        (Inspection, Index("i", ("building_id", "status", "date_visited")), "1000000 100 10 1"),
+        (Inspection, Index("i", ("lower(notes)",), expected_rows=50), "50 5"),
+        (User, Index("i", ("client_id", "role"), distinct=(11, 6)), "220 11 6"),
+    ],
+)
+def test_statistics_of_an_index_follow_from_its_columns(model: type[Model], index: Index, expected: str) -> None:
+    assert numbers(model, index) == expected
 
 
 def test_statistics_do_not_depend_on_the_rows(tmp_path: Path) -> None:

@@ -22,9 +22,9 @@ def keys(response: Response, table: str) -> set:
 
 def send_write(api: Callable, who: str, method: str, table: str, row: dict) -> Response:
     """Send the request of a method that creates, changes, replaces or deletes this row."""
-    where = key_filter(table, row)
     if method == "POST":
         return api(who).post(f"/{table}", row)
+    where = key_filter(table, row)
     if method == "PATCH":
         return api(who).patch(f"/{table}?{where}", row_changes(table, row))
     if method == "PUT":
