@@ -28,7 +28,7 @@ from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction, stored_timestamp
-from models import RESOURCES, AuditLog, parents_first
+from models import RESOURCES, parents_first
 from models.audit_log import BULK_RELATION
 from models.errors import Fault
 from models.fields import ColumnDefault
@@ -45,7 +45,7 @@ UserImporter = Callable[[Transaction, str, Mapping[str, object]], None]
 
 def archive_tables() -> list[str]:
     """Return the tables of an archive, parents before children, so that every foreign key finds its row."""
-    return [name for name in parents_first() if RESOURCES[name] is not AuditLog]
+    return [name for name in parents_first() if not RESOURCES[name].written_by_triggers]
 
 
 class InvalidArchive(Fault):
