@@ -164,7 +164,7 @@ def sequence_tables() -> list[str]:
 
 
 def tables_without_rights() -> list[type[Model]]:
-    """Return the audited tables whose new rows change nobody's rights: neither grants nor users."""
+    """Return the audited tables whose new rows change no rights: those of neither grants nor users."""
     users = {
         key.parent for model in grant_tables() for key in references_of(model) if key.column == grant_of(model).grantee
     }

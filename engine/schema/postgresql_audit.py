@@ -21,7 +21,7 @@ LOCK = "pg_advisory_xact_lock(1463897163)"
 
 
 def names_without_rights() -> str:
-    """Return the tables whose new rows change nobody's rights."""
+    """Return the tables whose new rows change no rights."""
     return ", ".join(f"'{model.__tablename__}'" for model in tables_without_rights())
 
 

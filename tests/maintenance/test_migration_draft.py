@@ -43,7 +43,7 @@ class Drafted:
         if databases.SERVER is None:
             with closing(driver.connect(str(self.files[0]))) as connection:
                 return connection.execute(sql).fetchall()
-        with databases.connected(SERVER_DATABASES[0]) as connection:
+        with databases.connect_to(SERVER_DATABASES[0]) as connection:
             return connection.execute(sql).fetchall()
 
 
@@ -58,7 +58,7 @@ def drafted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drafted]:
         databases.create(name, "template0")
     old, new = (databases.SERVER.format(database=name) for name in SERVER_DATABASES)
     yield Drafted((old, new), folder, files)
-    with databases.connected("postgres") as connection:
+    with databases.connect_to("postgres") as connection:
         for name in SERVER_DATABASES:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -134,11 +134,11 @@ def test_dropped_objects_of_postgresql_are_dropped() -> None:
     """An upgrade recreates functions and triggers, and drops none."""
     script = schema_script("postgresql")
     without = script.replace("CREATE INDEX devices_user_id ON devices (user_id);\n", "")
-    without = without.replace("CREATE OR REPLACE TRIGGER users_return ", "CREATE OR REPLACE TRIGGER users_back ")
+    without = without.replace("CREATE OR REPLACE TRIGGER users_after_insert ", "CREATE OR REPLACE TRIGGER users_back ")
 
     assert draft_script("postgresql", script, without).splitlines() == [
         "DROP INDEX IF EXISTS devices_user_id;",
-        "DROP TRIGGER IF EXISTS users_return ON users;",
+        "DROP TRIGGER IF EXISTS users_after_insert ON users;",
     ]
 
 

@@ -39,7 +39,7 @@ SERVER_QUERIES = {
 
 def dump_server(name: str) -> dict[str, Any]:
     """Return the objects of a PostgreSQL database."""
-    with databases.connected(name) as connection:
+    with databases.connect_to(name) as connection:
         return {
             f"{kind} {each}": said
             for kind, query in SERVER_QUERIES.items()
