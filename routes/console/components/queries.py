@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
 
@@ -143,11 +142,11 @@ def count_rows(caller: Caller, name: str, text: str) -> int:
     return result.total or 0
 
 
-def is_permitted(caller: Caller, action: Action, name: str, key: int | str) -> bool:
-    """Return whether the caller may perform the action on the row with this id."""
+def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> bool:
+    """Return whether the caller may perform the action on the row of these filters."""
     if not policy.permits(caller.role, action, relation(name).model):
         return False
-    return first_row(caller, name, f"select=id&id=eq.{quote(str(key))}", within=action) is not None
+    return first_row(caller, name, filters, within=action) is not None
 
 
 def visible_to(caller: Caller) -> VisibleRows:
@@ -165,8 +164,8 @@ def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: 
 # Writing
 
 
-def insert(name: str, row: Row) -> int | str:
-    """Insert a row in its own transaction and return its id."""
+def insert(name: str, row: Row) -> str:
+    """Insert a row in its own transaction and return its key as text."""
     target = relation(name)
     with writing() as transaction:
         caller = load_caller(transaction)
@@ -180,7 +179,7 @@ def insert(name: str, row: Row) -> int | str:
             shape=None,
             check_row_count=accept_any_count,
         )
-    return written.keys[0][0]  # type: ignore[return-value]
+    return ",".join(map(str, written.keys[0]))
 
 
 def update(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:

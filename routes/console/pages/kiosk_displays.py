@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 from flask import Response, g
 
 from access.accounts import kiosk_display
@@ -83,13 +81,3 @@ def render_kiosk_displays(
         problem=problem,
         typed=g.get("form", {}),
     )
-
-
-def unix_date(unix: int | None) -> str:
-    """Return a Unix time in seconds as a date."""
-    if unix is None:
-        return "never"
-    return datetime.datetime.fromtimestamp(unix, datetime.UTC).date().isoformat()
-
-
-bp.add_app_template_filter(unix_date)
