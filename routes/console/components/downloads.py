@@ -117,7 +117,7 @@ def file_columns(table: Table) -> str:
         columns.append(name)
         if reference := table.references.get(name):
             label = name.removesuffix("_id") if name.endswith("_id") else f"{name}_title"
-            columns.append(f"...{reference.select(f'{label}:{reference.table.title_column}')}")
+            columns.append(f"...{reference.key.referred}!{reference.key.name}({label}:{reference.table.title_column})")
     return ",".join(columns)
 
 

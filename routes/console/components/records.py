@@ -125,7 +125,7 @@ def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
 
 def create_row(record: RecordForm) -> Response:
     values = record.read()
-    values.problems.update(record.table.hooks.problems(values.typed))
+    values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
         key = queries.insert(record.table.name, {**values.row, **record.defaults})
@@ -149,9 +149,9 @@ def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
     row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
-    found = table.hooks.problems({**{name: fields.as_text(value) for name, value in row.items()}, **values.typed})
-    if values.changed & found.keys() or (found and "status" in values.changed):
-        values.problems.update(found)
+    texts = {name: fields.as_text(value) for name, value in row.items()}
+    old_problems = row_problems(record, texts).items()
+    values.problems.update(row_problems(record, {**texts, **values.typed}).items() - old_problems)
 
     def store() -> Response:
         if values.changed:
@@ -163,6 +163,12 @@ def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
         return redirect_to(record.page(key), "Changes saved.")
 
     return save(values, store, lambda status: form_page(record, values, row, status))
+
+
+def row_problems(record: RecordForm, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problems of a row as its table's hook finds them. One without a field concerns the whole form."""
+    names = {each.name for each in record.fields}
+    return {name if name in names else "": text for name, text in record.table.hooks.problems(texts).items()}
 
 
 def form_page(record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200) -> Response:

@@ -49,8 +49,8 @@ class Hooks:
     title_columns: tuple[str, ...] = ()
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
-    heading: Callable[[Row], str] | None = None
-    """A row's name on its page."""
+    heading: Callable[[Row], tuple[str, str]] | None = None
+    """The heading of a row's page, and its second part."""
     badges: tuple[str, ...] = ()
     """Columns that the list shows as badges, and the page beside its heading."""
     counts: tuple[str, ...] = ()
@@ -167,8 +167,11 @@ class Table:
         return ",".join(filter(None, (columns, *embeds, *counts)))
 
     def permits(self, caller: Caller, action: Action) -> bool:
-        """Return whether the role of the caller has the privilege and may open the pages."""
-        return self.hooks.allowed(caller.role) and policy.permits(caller.role, action, self.model)
+        """Return whether the caller's role has the privilege and may open the pages."""
+        return self.permits_role(caller.role, action)
+
+    def permits_role(self, role: Role, action: Action) -> bool:
+        return self.hooks.allowed(role) and policy.permits(role, action, self.model)
 
     @property
     def writable(self) -> set[str]:

@@ -56,8 +56,8 @@ def narrower(query: ListQuery) -> list[Offer]:
     return offers
 
 
-def heading(row: Row) -> str:
-    return f"{capital(name(row['inspection_type'], 80))}, {row['date_visited'] or 'no date'}"
+def heading(row: Row) -> tuple[str, str]:
+    return capital(name(row["inspection_type"], 80)), row["date_visited"] or "No date"
 
 
 def describe(row: Row) -> str:
@@ -82,7 +82,7 @@ def status_section(caller: Caller, row: Row) -> Section | None:
     form = status_form(row)
     return "inspection_status.html", {
         "field": form.fields[0],
-        "values": fields.initial_values(form.fields, fields.row_texts(form.fields, row)),
+        "form_values": fields.initial_values(form.fields, fields.row_texts(form.fields, row)),
         "path": f"{PATH}/{NAME}/{row['id']}/status",
     }
 

@@ -34,20 +34,20 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     table.hooks.prepare(caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
-    heading = table.hooks.heading or (lambda row: name_of(table.title(row)))
+    heading = table.hooks.heading(row) if table.hooks.heading else (name_of(table.title(row)), "")
     found = [section(caller, row) for section in table.hooks.sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
-        heading=heading(row),
+        heading=heading,
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
         sections=[*filter(None, found), *related_rows(table, caller, row, may_edit)],
         actions=table.hooks.actions(caller, row),
         foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
-        may_edit=may_edit,
+        may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
         and queries.is_permitted(caller, Action.DELETE, table.name, filters),
     )
@@ -173,7 +173,9 @@ def register_tables(state: BlueprintSetupState) -> None:
 
 
 def register_forms(state: BlueprintSetupState, table: Table, path: str, key: str) -> None:
-    for suffix, action, view, submit in DELETION if table.hooks.own_forms else (*FORMS, *DELETION):
+    for suffix, action, view, submit in (
+        DELETION if table.hooks.own_forms or table.model.grant is not None else (*FORMS, *DELETION)
+    ):
         if any(policy.permits(role, action, table.model) for role in Role):
             rule = path + suffix.format(key=key)
             register_view(state, table, rule, "GET", action, view)
