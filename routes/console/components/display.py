@@ -11,12 +11,11 @@ from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import TIMESTAMP
-from routes.console.components.tables import Reference, Row, Table, referring
+from routes.console.components.tables import MAP_COLUMNS, Reference, Row, Table, referring
 from routes.console.components.template_filters import badge, moment, name, words
 
 LISTED_CHARACTERS_MAX = 60
 LONG_CHARACTERS_MAX = 90  # of a text with several lines
-MAP_COLUMNS = ("latitude", "longitude")
 MAP_URL = "https://www.openstreetmap.org/?mlat={0}&mlon={1}#map=18/{0}/{1}"
 
 
@@ -62,12 +61,11 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     table.hooks.prepare(caller, rows)
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
-    has_map = all(each in table.relation.attributes for each in MAP_COLUMNS)
     headings = [
         Heading(label_of(each), kind_of(table, each, narrow), "" if each.name in table.references else each.name)
         for each in columns
     ]
-    headings += [Heading("Map", "")] if has_map else []
+    headings += [Heading("Map", "")] if table.place else []
     headings += [Heading(words(each), "n") for each in table.hooks.counts]
     cells = [
         [
@@ -75,7 +73,7 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
                 list_cell(table, caller, each, row, heading.kind)
                 for each, heading in zip(columns, headings, strict=False)
             ),
-            *([map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if has_map else []),
+            *([map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if table.place else []),
             *(count_cell(table, row, each) for each in table.hooks.counts),
         ]
         for row in rows
@@ -165,14 +163,13 @@ def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]
     skipped = {*table.hooks.badges, *table.hooks.hidden, table.title_column}
     if table.hooks.heading is None and table.title_column != "name":
         skipped.discard(table.title_column)
-    has_map = all(each in table.relation.attributes for each in MAP_COLUMNS)
-    skipped |= set(MAP_COLUMNS) if has_map else set()
+    skipped |= set(table.place) | (set() if table.has_number else set(table.relation.key) - table.references.keys())
     lines = [
         ("Number" if each.name == "id" else label_of(each), page_cell(table, caller, each, row))
         for each in table.relation.attributes.values()
         if each.name not in skipped
     ]
-    place = map_cell(row) if has_map else Cell("")
+    place = map_cell(row) if table.place else Cell("")
     return [*lines, ("Map", place)] if place.text else lines
 
 

@@ -29,18 +29,16 @@ Offer = tuple[str, list[tuple[str, str]]]
 def listing_of(table: Table, caller: Caller) -> Listing:
     """Return the query of a table's list."""
     columns = table.listed(caller)
-    names = dict.fromkeys((*table.title_columns, *(each.name for each in columns)))
     attributes = table.relation.attributes.values()
     parent = table.parent
     searched_embed = None
     if parent is not None:
         title = parent.table.relation.attributes[parent.table.title_column]
         searched_embed = (parent.key.referred, title.name) if title.info.searchable else None
-    has_map = "latitude" in table.relation.attributes
     dates = [each for each in columns if each.type in (DATE, TIMESTAMP)]
     return Listing(
         relation=table.name,
-        select=table.select(",".join((*names, *(("latitude", "longitude") if has_map else ())))),
+        select=table.list_select(caller),
         order=table.order,
         searched=tuple(each.name for each in attributes if each.info.searchable),
         searched_embed=searched_embed,
@@ -55,6 +53,12 @@ def listing_of(table: Table, caller: Caller) -> Listing:
         key=table.relation.key,
         page=table.path,
     )
+
+
+def searched_label(table: Table, column: str) -> str:
+    """Return the label of a searched column in the middle of a sentence. An abbreviation keeps its capitals."""
+    label = label_of(table.relation.attributes[column])
+    return label if label.isupper() else label.lower()
 
 
 def value_filters(table: Table, caller: Caller) -> dict[str, dict[str, str]]:
@@ -107,7 +111,7 @@ def render_list(table: Table, caller: Caller) -> Response:
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=query.form_values(),
-        searched=[label_of(table.relation.attributes[each]).lower() for each in listing.searched]
+        searched=[searched_label(table, each) for each in listing.searched]
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
     )

@@ -66,7 +66,7 @@ class RecordForm:
 
 
 def record_form(table: Table, caller: Caller, parent: object = None) -> RecordForm:
-    """Return the form of a table's rows, or of those that are part of the row `parent`.
+    """Return the form of a table's rows, or of the rows that are part of `parent`.
 
     Columns with a default have no field. A user of one client creates rows of that client only.
     """

@@ -23,6 +23,7 @@ from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
 TITLE_CHARACTERS_MAX = 160
+MAP_COLUMNS = ("latitude", "longitude")
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -165,6 +166,16 @@ class Table:
         embeds = [each.select() for each in self.references.values()]
         counts = [f"{each}(count)" for each in self.hooks.counts]
         return ",".join(filter(None, (columns, *embeds, *counts)))
+
+    def list_select(self, caller: Caller) -> str:
+        """Return `select=` for the columns of the list."""
+        columns = (*self.title_columns, *(each.name for each in self.listed(caller)), *self.place)
+        return self.select(",".join(dict.fromkeys(columns)))
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns of a place on the map, if the table has them."""
+        return MAP_COLUMNS if self.relation.attributes.keys() >= set(MAP_COLUMNS) else ()
 
     def permits(self, caller: Caller, action: Action) -> bool:
         """Return whether the caller's role has the privilege and may open the pages."""

@@ -87,7 +87,12 @@ HOOKS[HOOKED] = Hooks(
     filters=filters,
     exact=("row_key",),
     prepare=add_actor_names,
-    cells={"actor_id": actor_cell, "relation": relation_cell, "row_key": row_cell},
+    cells={
+        "action": lambda row: (words(row["action"]), ""),
+        "actor_id": actor_cell,
+        "relation": relation_cell,
+        "row_key": row_cell,
+    },
     hidden=("before", "after", "client_id"),
     sections=(changes_section,),
 )

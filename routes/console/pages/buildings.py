@@ -17,6 +17,7 @@ def statistics_section(caller: Caller, row: Row) -> Section:
     with reading() as transaction:
         numbers = read_building_stats(transaction, queries.visible_to(caller), row["id"])
     return "building_statistics.html", {
+        "beside": True,
         "numbers": numbers,
         "statuses": charts.shares(numbers.by_status),
         "lead": charts.shares(numbers.lead.by_result),

@@ -73,8 +73,7 @@ def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list
 
 def related_section(other: Table, caller: Caller, row: Row, reference: Reference, may_edit: bool) -> Section:
     key = row[reference.key.referred_column]
-    names = dict.fromkeys((*other.title_columns, *(each.name for each in other.listed(caller))))
-    text = f"select={other.select(','.join(names))}&{reference.column}=eq.{key}&order={other.order}"
+    text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
         text += "".join(f",{each}.desc" for each in other.relation.key)
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)

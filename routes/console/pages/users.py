@@ -43,7 +43,7 @@ def account_section(caller: Caller, row: Row) -> Section:
     with reading() as transaction:
         is_disabled = user.is_disabled(transaction.unix)
     may_edit = queries.is_permitted(caller, Action.UPDATE, "users", f"id=eq.{user.id}")
-    return "user_account.html", {"user": user, "is_disabled": is_disabled, "may_edit": may_edit}
+    return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
 
 
 def explain_section(caller: Caller, row: Row) -> Section:
