@@ -21,7 +21,7 @@ MAP_URL = "https://www.openstreetmap.org/?mlat={0}&mlon={1}#map=18/{0}/{1}"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A shown value: its text, its link, and the CSS class of its column.
+    """A shown value: its text, its link, and its CSS class on a page.
 
     Screen readers read `about`. A telephone shows `slim` in place of the first column that it leaves out.
     """
@@ -65,23 +65,29 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
         Heading(label_of(each), kind_of(table, each, narrow), "" if each.name in table.references else each.name)
         for each in columns
     ]
+    has_link = bool(headings) and headings[0].sort == table.title_column
+    if not has_link:
+        headings.insert(
+            0, Heading("Number", "n wide" if without else "n", "id") if table.has_number else Heading("Row", "")
+        )
     headings += [Heading("Map", "")] if table.place else []
     headings += [Heading(words(each), "n") for each in table.hooks.counts]
-    cells = [
-        [
-            *(
-                list_cell(table, caller, each, row, heading.kind)
-                for each, heading in zip(columns, headings, strict=False)
-            ),
-            *([map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if table.place else []),
-            *(count_cell(table, row, each) for each in table.hooks.counts),
-        ]
-        for row in rows
-    ]
-    wide = next((place for place, each in enumerate(headings) if "wide" in each.kind), None)
-    if wide is not None:
+    cells: list[list[Cell]] = []
+    for row in rows:
+        cells.append([] if has_link else [link_cell(table, row)])
+        cells[-1] += [list_cell(table, caller, each, row) for each in columns]
+        cells[-1] += [map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if table.place else []
+        cells[-1] += [count_cell(table, row, each) for each in table.hooks.counts]
+    wide = next((place for place, each in enumerate(headings) if "wide" in each.kind), 0)
+    if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
+
+
+def link_cell(table: Table, row: Row) -> Cell:
+    """Return the link to the page of a row whose title the list does not show."""
+    key = table.key_text(row)
+    return Cell(key if table.has_number else "Open", table.url(row), about="" if table.has_number else key)
 
 
 def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
@@ -100,18 +106,18 @@ def is_text(attribute: Attribute) -> bool:
     return attribute.type.name == "text"
 
 
-def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row, kind: str) -> Cell:
+def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     """Return a value in a list. The title is the link to the row's page."""
     limit = LONG_CHARACTERS_MAX if attribute.info.multiline else LISTED_CHARACTERS_MAX
     cell = value_cell(table, caller, attribute, row)
     text = cut(cell.text, limit)
     if attribute.name != table.title_column or cell.url:
-        return Cell(text, cell.url, kind, cell.badge)
+        return replace(cell, text=text)
     if is_text(attribute) and row[attribute.name] is not None:
-        return Cell(name(row[attribute.name], limit), table.url(row), kind)
+        return Cell(name(row[attribute.name], limit), table.url(row))
     about = f"{cut(table.title(row), limit)}, number {table.key_text(row)}"
     none = f"No {label_of(attribute).lower()}"
-    return Cell(text if row[attribute.name] is not None else none, table.url(row), kind, about=about)
+    return Cell(text if row[attribute.name] is not None else none, table.url(row), about=about)
 
 
 def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
@@ -155,7 +161,7 @@ def count_cell(table: Table, row: Row, counted: str) -> Cell:
     key = next(each for other, each in referring(table) if other.name == counted)
     count = row[counted][0]["count"] if row[counted] else None
     url = f"/console/{counted}?{key.column}=eq.{table.key_text(row)}"
-    return Cell("–" if count is None else f"{count:,}", url, "n", about=f"of {name(table.title(row), 80)}")
+    return Cell("–" if count is None else f"{count:,}", url, about=f"of {name(table.title(row), 80)}")
 
 
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
