@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,7 +22,7 @@ from engine.query import execute
 from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action, Rule
 from engine.query.statement import Binding
-from engine.query.write.insert import Insertion
+from engine.query.write.insert import Insertion, WriteResult
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
@@ -184,21 +185,7 @@ def insert(name: str, row: Row) -> str:
 
 def update(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
     """Update the rows that the filters match and return their number."""
-    target = relation(name)
-    policy.require(caller.role, Action.UPDATE, target.model)
-    query = querystring.parse(text.encode())
-    assert query.shape.root.conditions, "a write needs a filter"
-    written = execute.update(
-        transaction,
-        AccessRule(caller.profile),
-        binding_of(caller, query.values),
-        relation=target,
-        query=query,
-        changes=changes,
-        shape=None,
-        check_row_count=accept_any_count,
-    )
-    return len(written.keys)
+    return write(transaction, caller, Action.UPDATE, name, text, partial(execute.update, changes=changes))
 
 
 def delete(name: str, text: str) -> int:
@@ -209,11 +196,17 @@ def delete(name: str, text: str) -> int:
 
 def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) -> int:
     """Delete the rows that the filters match and return their number."""
+    return write(transaction, caller, Action.DELETE, name, text, execute.delete)
+
+
+def write(
+    transaction: Transaction, caller: Caller, action: Action, name: str, text: str, run: Callable[..., WriteResult]
+) -> int:
     target = relation(name)
-    policy.require(caller.role, Action.DELETE, target.model)
+    policy.require(caller.role, action, target.model)
     query = querystring.parse(text.encode())
     assert query.shape.root.conditions, "a write needs a filter"
-    written = execute.delete(
+    written = run(
         transaction,
         AccessRule(caller.profile),
         binding_of(caller, query.values),

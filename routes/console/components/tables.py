@@ -68,8 +68,8 @@ class Hooks:
     """By column: the text and the URL of a row's value."""
     hidden: tuple[str, ...] = ()
     """Columns that the page leaves to a section."""
-    sections: tuple[Callable[[Caller, Row], Section | None], ...] = ()
-    """Parts of a row's page."""
+    sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
+    """Parts of a row's page. The last argument is whether the caller may edit the row."""
     actions: Callable[[Caller, Row], list[tuple[str, str]]] = field(default=lambda caller, row: [])
     """Buttons of a row's page: their labels and URLs."""
     links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
@@ -197,7 +197,7 @@ class Table:
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={self.select(','.join(self.title_columns))}&order={order}"
+        return f"select={','.join(self.title_columns)}&order={order}"
 
     # Rows
 

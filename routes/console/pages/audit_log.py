@@ -54,7 +54,7 @@ def relation_cell(row: Row) -> tuple[str, str]:
     return (table_of(row["relation"]).plural if is_table else row["relation"]), ""
 
 
-def changes_section(caller: Caller, row: Row) -> Section | None:
+def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     """Return the values before and after a change, field by field."""
     before, after = row["before"] or {}, row["after"] or {}
     if not before and not after:

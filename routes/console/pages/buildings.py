@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from access.caller import Caller, GrantKind
 from engine.current import reading
-from engine.query.rule import Action
 from engine.reporting.dashboard import read_building_stats
 from routes.console.components import charts, grants, queries
 from routes.console.components.page import ROLE_NAMES
@@ -13,7 +12,7 @@ from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
 NAME = "buildings"
 
 
-def statistics_section(caller: Caller, row: Row) -> Section:
+def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     with reading() as transaction:
         numbers = read_building_stats(transaction, queries.visible_to(caller), row["id"])
     return "building_statistics.html", {
@@ -24,18 +23,14 @@ def statistics_section(caller: Caller, row: Row) -> Section:
     }
 
 
-def grants_section(caller: Caller, row: Row) -> Section | None:
+def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     """Return the users with a grant of the building, and a link to the access matrix for each role."""
     holders = grants.holders(caller, GrantKind.BUILDING, row["id"])
-    roles = reversed(grants.grantable_roles(caller, GrantKind.BUILDING)) if is_editable(caller, row) else ()
+    roles = reversed(grants.grantable_roles(caller, GrantKind.BUILDING)) if may_edit else ()
     links = [(f"{ROLE_NAMES[role]}s", f"{PATH}/access?role={role.value}&building={row['id']}") for role in roles]
     if not holders.rows and not links:
         return None
     return "building_grants.html", {"holders": holders, "links": links, "roles": ROLE_NAMES, "key": row["id"]}
-
-
-def is_editable(caller: Caller, row: Row) -> bool:
-    return queries.is_permitted(caller, Action.UPDATE, NAME, f"id=eq.{row['id']}")
 
 
 HOOKS[NAME] = Hooks(

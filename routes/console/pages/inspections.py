@@ -76,8 +76,8 @@ def require_date(texts: Mapping[str, str]) -> dict[str, str]:
 # Sections of the page
 
 
-def status_section(caller: Caller, row: Row) -> Section | None:
-    if not is_editable(caller, row):
+def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+    if not may_edit:
         return None
     form = status_form(row)
     return "inspection_status.html", {
@@ -87,20 +87,20 @@ def status_section(caller: Caller, row: Row) -> Section | None:
     }
 
 
-def grants_section(caller: Caller, row: Row) -> Section | None:
-    grants = inspection_grants(caller, row["id"], may_grant=is_editable(caller, row))
+def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+    grants = inspection_grants(caller, row["id"], may_grant=may_edit)
     if not grants.holders.rows and not grants.may_grant:
         return None
     return "inspection_grants.html", {"grants": grants, "roles": ROLE_NAMES, "key": row["id"]}
 
 
-def readings_section(caller: Caller, row: Row) -> Section:
+def readings_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     """Return a page of the lead readings, newest first, with a form that adds one."""
     table, key = table_of(READINGS), row["id"]
     text, offset = f"select=id,inspection_id,gun_id,result&inspection_id=eq.{key}&order=id.desc", readings_offset()
     page = queries.select_rows(caller, READINGS, text, limit=READINGS_SHOWN, offset=offset, total=True)
     path = f"{PATH}/{NAME}/{key}/readings"
-    may_add = is_editable(caller, row) and table.permits(caller, Action.INSERT)
+    may_add = may_edit and table.permits(caller, Action.INSERT)
     editable: list[Row] = []
     if table.permits(caller, Action.UPDATE):
         editable = queries.select_rows(
@@ -126,10 +126,6 @@ def readings_offset() -> int:
     """Return the offset of the page of readings in the URL."""
     text = request.args.get("readings", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
-def is_editable(caller: Caller, row: Row) -> bool:
-    return queries.is_permitted(caller, Action.UPDATE, NAME, f"id=eq.{row['id']}")
 
 
 # The form that changes only the status

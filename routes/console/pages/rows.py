@@ -18,7 +18,6 @@ from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import record_form, require_row, require_written
 from routes.console.components.tables import PATH, Reference, Row, Section, Table, all_tables, referring
-from routes.console.components.template_filters import MESSAGE_NAME_CHARACTERS_MAX
 from routes.console.components.template_filters import name as name_of
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
@@ -35,7 +34,7 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
     heading = table.hooks.heading(row) if table.hooks.heading else (name_of(table.title(row)), "")
-    found = [section(caller, row) for section in table.hooks.sections]
+    found = [section(caller, row, may_edit) for section in table.hooks.sections]
     return render_page(
         "page.html",
         table=table,
@@ -133,7 +132,7 @@ def delete_row(table: Table, caller: Caller, key: object, parent: object = None)
     within, back = part_of(table, parent)
     require_written(queries.delete(table.name, table.filters(key) + within))
     number = f" {key}" if table.has_number and table.title_column != "name" else ""
-    return redirect_to(back or table.path, f"{table.label}{number} deleted."[:MESSAGE_NAME_CHARACTERS_MAX])
+    return redirect_to(back or table.path, f"{table.label}{number} deleted.")
 
 
 def part_of(table: Table, parent: object) -> tuple[str, str]:

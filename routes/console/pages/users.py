@@ -38,19 +38,18 @@ BUILDINGS_LISTED_MAX = 200
 # Sections of the page
 
 
-def account_section(caller: Caller, row: Row) -> Section:
+def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     user = require_user(caller, row["id"])
     with reading() as transaction:
         is_disabled = user.is_disabled(transaction.unix)
-    may_edit = queries.is_permitted(caller, Action.UPDATE, "users", f"id=eq.{user.id}")
     return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
 
 
-def explain_section(caller: Caller, row: Row) -> Section:
+def explain_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     return "user_explain.html", {"id": row["id"]}
 
 
-def grants_section(kind: GrantKind, caller: Caller, row: Row) -> Section:
+def grants_section(kind: GrantKind, caller: Caller, row: Row, may_edit: bool) -> Section:
     """Return the grants of a user, newest first, as far as the caller sees them."""
     table = GRANT_TABLES.get((Role(row["role"]), kind))
     page = grants.grants_of(caller, table, row["id"]) if table is not None else GrantPage([], is_cut=False)
