@@ -120,7 +120,7 @@ def test_reserved_parameters_are_not_kept(browse_shared: Callable) -> None:
     assert sent.headers["Location"] == f"{PATH}?id=gt.0"
 
 
-ROOT = Caller(NO_ONE, Role.SUPER_ADMIN, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+ROOT = Caller(UNKNOWN_USER_ID, Role.SUPER_ADMIN, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
 NAMES = ("status", "inspection_type", "date_visited", "id", "or", "sought.name", "notes")
 VALUES = (
     "eq.completed",

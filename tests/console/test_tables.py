@@ -8,7 +8,7 @@ import pytest
 
 from engine.query.rule import Action
 from routes.console.components.tables import all_tables, table_of
-from tests.conftest import NO_ONE
+from tests.conftest import UNKNOWN_USER_ID
 from tests.console.generic import ELSEWHERE, KEYS, ROLES, GenericPage, generic_pages
 
 PAGES = list(generic_pages())
@@ -51,7 +51,7 @@ def test_row_page_shows_visible_rows_only(browse_shared: Callable, api: Callable
 @pytest.mark.parametrize("name", TABLES)
 def test_hidden_and_missing_rows_of_a_table_have_equal_responses(browse_shared: Callable, name: str) -> None:
     table = table_of(name)
-    missing = "999" if table.has_number else ",".join([NO_ONE, "999"][: len(table.relation.key)])
+    missing = "999" if table.has_number else ",".join([UNKNOWN_USER_ID, "999"][: len(table.relation.key)])
     ada = browse_shared("ada")
 
     answers = [ada.get(f"/console{table.path}/{key}") for key in (missing, ELSEWHERE.get(name, missing))]

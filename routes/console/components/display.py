@@ -11,7 +11,7 @@ from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import TIMESTAMP
-from routes.console.components.tables import MAP_COLUMNS, Reference, Row, Table, referring
+from routes.console.components.tables import MAP_COLUMNS, Row, RowReference, Table, referring
 from routes.console.components.template_filters import badge, moment, name, words
 
 LISTED_CHARACTERS_MAX = 60
@@ -138,7 +138,7 @@ def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> 
     return Cell(moment(value) if attribute.type is TIMESTAMP else str(value))
 
 
-def reference_cell(caller: Caller, reference: Reference, row: Row) -> Cell:
+def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
     """Return the title of a referred row, with its link."""
     target, referred = reference.table, row.get(reference.embed)
     if referred is None:

@@ -27,7 +27,7 @@ from routes.console.components.fields import Choice, EditConflict, Field, FormVa
 from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
-from routes.console.components.tables import Reference, Table
+from routes.console.components.tables import RowReference, Table
 from routes.console.components.template_filters import name as name_of
 from routes.console.components.template_filters import words
 from routes.postgrest.requests import UnknownPath
@@ -226,7 +226,7 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         return with_retry_after(show_form(fault_status(fault)), fault)
 
 
-def row_choice(caller: Caller, table: Table, reference: Reference, label: str, *, required: bool = False) -> Field:
+def row_choice(caller: Caller, table: Table, reference: RowReference, label: str, *, required: bool = False) -> Field:
     """Return a field that selects one of the caller's rows, or takes a number or a name if there are too many to list.
 
     A row of the table's client is one that the caller may change, since the new row has to belong to that client too.

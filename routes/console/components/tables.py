@@ -136,16 +136,16 @@ class Table:
         return len(self.relation.key) == 1 and self.relation.attributes[self.relation.key[0]].type is BIGINT
 
     @cached_property
-    def references(self) -> dict[str, Reference]:
+    def references(self) -> dict[str, RowReference]:
         """The references of the table's columns, by column."""
         referred = [each.referred for each in self.relation.foreign_keys]
         return {
-            each.column: Reference(each, is_only=referred.count(each.referred) == 1)
+            each.column: RowReference(each, is_only=referred.count(each.referred) == 1)
             for each in self.relation.foreign_keys
         }
 
     @property
-    def parent(self) -> Reference | None:
+    def parent(self) -> RowReference | None:
         """The reference to the row that determines the client, if the table has no client of its own."""
         return self.references.get(self.model.tenant or "") if parent_of(self.model) is not None else None
 
@@ -239,7 +239,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Reference:
+class RowReference:
     """A column that refers to a row of a table. `is_only`: no other column refers to the table."""
 
     key: ForeignKey

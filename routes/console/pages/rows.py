@@ -17,7 +17,7 @@ from routes.console.components.display import page_lines, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import record_form, require_row, require_written
-from routes.console.components.tables import PATH, Reference, Row, Section, Table, all_tables, referring
+from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import name as name_of
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
@@ -70,7 +70,7 @@ def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list
     ]
 
 
-def related_section(other: Table, caller: Caller, row: Row, reference: Reference, may_edit: bool) -> Section:
+def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section:
     key = row[reference.key.referred_column]
     text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
