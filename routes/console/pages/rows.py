@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from flask import Response, request
@@ -143,52 +143,38 @@ def part_of(table: Table, parent: object) -> tuple[str, str]:
     return f"&{reference.column}=eq.{parent}", f"{reference.table.path}/{parent}"
 
 
-def download_rows(table: Table, caller: Caller) -> Response:
-    return downloads.download(table, caller)
-
-
-LISTS: tuple[tuple[str, Action, View], ...] = (("", Action.READ, render_list), (".csv", Action.READ, download_rows))
-PAGES: tuple[tuple[str, Action, View], ...] = (("/{key}", Action.READ, show_row),)
-FORMS: tuple[tuple[str, Action, View, View], ...] = (
+VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
+    ("", Action.READ, render_list, None),
+    (".csv", Action.READ, downloads.download, None),
+    ("/{key}", Action.READ, show_row, None),
     ("/new", Action.INSERT, new_row, create_row),
     ("/{key}/edit", Action.UPDATE, edit_row, update_row),
+    ("/{key}/delete", Action.DELETE, confirm_deletion, delete_row),
 )
-DELETION: tuple[tuple[str, Action, View, View], ...] = (("/{key}/delete", Action.DELETE, confirm_deletion, delete_row),)
+"""By the end of the URL: the privilege that the page needs, the page, and what its form does."""
 
 
 @bp.record
 def register_tables(state: BlueprintSetupState) -> None:
     """Register the pages of each table for the actions that a role has the privilege for."""
     for table in all_tables():
-        key = "<int:key>" if table.has_number else "<key>"
-        register_forms(state, table, table.path, key)
+        register_views(state, table, table.path, Action)
         if reference := table.references.get(table.hooks.part_of):
-            register_forms(state, table, f"{reference.table.path}/<int:parent>/{table.hooks.part_path}", key)
-        for shares_snapshot, views in ((False, LISTS), (True, PAGES)):
-            for suffix, action, view in views:
-                rule = table.path + suffix.format(key=key)
-                register_view(state, table, rule, "GET", action, view, shares_snapshot)
+            path = f"{reference.table.path}/<int:parent>/{table.hooks.part_path}"
+            register_views(state, table, path, (Action.INSERT, Action.UPDATE, Action.DELETE))
 
 
-def register_forms(state: BlueprintSetupState, table: Table, path: str, key: str) -> None:
-    for suffix, action, view, submit in (
-        DELETION if table.hooks.own_forms or table.model.grant is not None else (*FORMS, *DELETION)
-    ):
-        if any(policy.permits(role, action, table.model) for role in Role):
-            rule = path + suffix.format(key=key)
-            register_view(state, table, rule, "GET", action, view)
-            register_view(state, table, rule, "POST", action, submit)
-
-
-def register_view(
-    state: BlueprintSetupState,
-    table: Table,
-    rule: str,
-    method: str,
-    action: Action,
-    view: View,
-    shares_snapshot: bool = True,
-) -> None:
-    guard = auth.requires(action, table.model, shares_snapshot=shares_snapshot, allowed=table.hooks.allowed)
-    endpoint = f"{method} {rule}".replace(".", " ")
-    state.add_url_rule(rule, endpoint, guard(partial(view, table)), methods=[method])
+def register_views(state: BlueprintSetupState, table: Table, path: str, actions: Iterable[Action]) -> None:
+    has_forms = not table.hooks.own_forms and table.model.grant is None
+    permitted = {action for action in actions if any(policy.permits(role, action, table.model) for role in Role)}
+    permitted -= set() if has_forms else {Action.INSERT, Action.UPDATE}
+    for suffix, action, view, submit in VIEWS:
+        rule = path + suffix.format(key="<int:key>" if table.has_number else "<key>")
+        # Each transaction of a list or a file has the full time limit.
+        guard = auth.requires(
+            action, table.model, shares_snapshot=view is show_row or submit is not None, allowed=table.hooks.allowed
+        )
+        for method, handler in (("GET", view), ("POST", submit)):
+            if action in permitted and handler is not None:
+                endpoint = f"{method} {rule}".replace(".", " ")
+                state.add_url_rule(rule, endpoint, guard(partial(handler, table)), methods=[method])
