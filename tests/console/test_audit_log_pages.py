@@ -1,6 +1,9 @@
 """The audit log's list and its entries, and the links to them."""
 
+import csv
 import datetime
+import io
+import json
 from collections.abc import Callable
 
 import pytest
@@ -74,3 +77,12 @@ def test_form_filters_by_table_row_person_and_time(browse: Callable, api: Callab
     assert "1–1" in page
     assert ada.narrow(location, {}).headers["Location"] == location
     assert "No rows match." in ada.page(ada.narrow(LOG, {**typed, "actor_id": f"eq.{MOE}"}).headers["Location"])
+
+
+def test_csv_has_the_values_as_json(browse: Callable, api: Callable) -> None:
+    changed(api, browse)
+
+    text = browse("ada").get(f"{LOG}.csv?relation=eq.inspections").text
+    (entry,) = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
+
+    assert json.loads(entry["after"])["notes"] == "by Ada"

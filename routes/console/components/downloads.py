@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -241,6 +242,9 @@ def csv_text(lines: Iterable[Iterable[object]]) -> str:
 
 
 def escape_formula(cell: object) -> object:
+    """Return a cell as text that no spreadsheet runs as a formula. JSON values keep their form."""
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False)
     if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES):
         return f"'{cell}"
     return cell

@@ -97,6 +97,15 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
     return values
 
 
+def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) -> FormValues:
+    """Return the texts of a form whose values another module parses, and the problems of required fields."""
+    fields = list(fields)
+    values = FormValues({each.name: form.get(each.name, "") for each in fields} | more)
+    missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
+    values.problems.update({each.name: f"{each.label} is required." for each in missing})
+    return values
+
+
 def typed_text(each: Field, form: Mapping[str, str]) -> str:
     """Return the submitted text of a field, which is that of its text field with the option Other."""
     text = form.get(each.name, "")

@@ -12,7 +12,7 @@ from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import reading
 from routes.auth import client_address, request_deadline
-from routes.console.components.fields import Field, FormValues
+from routes.console.components.fields import Field, FormValues, read_texts
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.session import auth
@@ -40,7 +40,7 @@ def account(caller: Caller) -> Response:
 @bp.post("/account/name")
 @auth.requires_session(writes=True)
 def change_name(caller: Caller) -> Response:
-    values = read_account_form(NAME)
+    values = read_texts(NAME, g.form)
 
     def store() -> Response:
         change_account(caller, OwnAccountChanges(None, values.typed["name"], {}, None, None))
@@ -54,7 +54,7 @@ def change_name(caller: Caller) -> Response:
 @bp.post("/account/password")
 @auth.requires_session(writes=True)
 def change_password(caller: Caller) -> Response:
-    values = read_account_form(PASSWORD)
+    values = read_texts(PASSWORD, g.form)
 
     def store() -> Response:
         typed = values.typed
@@ -77,13 +77,6 @@ def change_account(caller: Caller, changes: OwnAccountChanges) -> None:
     new = own_account.prepare_password(caller, changes, client_address(), until)
     with until.writing() as transaction:
         own_account.change_own_account(transaction, load_caller(transaction), changes, new)
-
-
-def read_account_form(form_fields: tuple[Field, ...]) -> FormValues:
-    values = FormValues({each.name: g.form.get(each.name, "") for each in form_fields})
-    missing = [each for each in form_fields if not values.typed[each.name].strip()]
-    values.problems.update({each.name: f"{each.label} is required." for each in missing})
-    return values
 
 
 def render_account(

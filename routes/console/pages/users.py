@@ -204,12 +204,7 @@ def user_texts(user: UserAccount) -> dict[str, str]:
 
 def read_user_form(form_fields: Sequence[Field]) -> FormValues:
     """Return the values of the submitted form. `user_values` parses them."""
-    typed = {each.name: g.form.get(each.name, "") for each in form_fields}
-    values = FormValues({**typed, "building": " ".join(g.form.getlist("building"))})
-    for each in form_fields:
-        if each.required and not typed[each.name].strip():
-            values.problems[each.name] = f"{each.label} is required."
-    return values
+    return fields.read_texts(form_fields, g.form, building=" ".join(g.form.getlist("building")))
 
 
 def user_values(values: FormValues, names: Collection[str]) -> UserRequest:
