@@ -19,6 +19,10 @@ class AuditLog(Model):
     is_published: ClassVar = False
     written_by_triggers: ClassVar = True
     expected_rows: ClassVar = 3_000_000
+    label: ClassVar = "Entry"
+    plural: ClassVar = "Audit log"
+    title_column: ClassVar = "at"
+    list_order: ClassVar = "id.desc"
     indexes: ClassVar = (
         Index("audit_log_client_id", ("client_id",), "sqlite", distinct=(150_000,)),
         Index("audit_log_relation", ("relation", "row_key", "client_id"), "sqlite", distinct=(300_000, 3, 3)),

@@ -60,6 +60,8 @@ class ColumnInfo:
     """One sentence that OpenAPI and the console show."""
     listed: bool = False
     """The console's list shows the column."""
+    narrow: bool = False
+    """The list shows the column on a telephone. Without any such column it shows the title and two more."""
     searchable: bool = False
     """The console's search looks into the column."""
     multiline: bool = False

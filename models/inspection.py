@@ -7,7 +7,7 @@ from typing import ClassVar
 from models.fields import ColumnDefault, Index, Model, SkipScan, column, references
 from models.types import BIGINT, DATE, TEXT, TIMESTAMP
 
-TYPES = ("annual", "fire", "lead_paint", "structural", "emergency")
+TYPES = ("annual", "fire", "lead", "structural", "emergency")
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 SHORT_STATUS = "char_length(status) <= 200"
 
@@ -47,20 +47,26 @@ class Inspection(Model):
         Index("inspections_status", ("status", "date_visited", "id"), "postgresql", where=SHORT_STATUS),
     )  # fmt: skip
     indexed_texts: ClassVar = ("status",)
+    title_column: ClassVar = "date_visited"
+    list_order: ClassVar = "date_visited.desc"
     index_prefix: ClassVar = {"building_id": "client_id"}
     skip_scan: ClassVar = SkipScan("clients", owner="client_id", partition_by="status", order="date_visited")
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
-    building_id = column(BIGINT, references("buildings.id"), required=True, label="Building", listed=True, example=1)
-    inspection_type = column(TEXT, required=True, common_values=TYPES, label="Type", listed=True, example="annual")
+    building_id = column(
+        BIGINT, references("buildings.id"), required=True, label="Building", listed=True, narrow=True, example=1
+    )
+    inspection_type = column(
+        TEXT, required=True, common_values=TYPES, label="Type", listed=True, searchable=True, example="annual"
+    )
     date_visited = column(
         DATE, label="Date", help="The day of the visit, or the day it is planned for.", listed=True,
         example="2026-01-31",
     )  # fmt: skip
-    status = column(TEXT, common_values=STATUSES, listed=True, example="scheduled")
+    status = column(TEXT, common_values=STATUSES, listed=True, narrow=True, example="scheduled")
     inspector_id = column(
         BIGINT, references("inspectors.id", on_delete="set null"), label="Inspector", listed=True, example=1
     )
-    notes = column(TEXT, multiline=True, searchable=True, example="Handrail of the north stairs is loose.")
+    notes = column(TEXT, multiline=True, listed=True, searchable=True, example="Handrail of the north stairs is loose.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -16,7 +16,8 @@ class ReportLead(Model):
     tenant: ClassVar = "inspection_id"
     expected_rows: ClassVar = 690_000
     label: ClassVar = "Reading"
-    plural: ClassVar = "Readings"
+    plural: ClassVar = "Lead readings"
+    list_order: ClassVar = "id.desc"
     indexes: ClassVar = (
         Index("reports_lead_inspection_id", ("inspection_id",), "sqlite", distinct=(3,)),
         Index("reports_lead_client_id", ("client_id",), "sqlite", distinct=(34_500,)),
@@ -29,5 +30,5 @@ class ReportLead(Model):
         BIGINT, references("inspections.id", on_delete="cascade", on_update="cascade"), required=True,
         label="Inspection", listed=True, example=1,
     )  # fmt: skip
-    gun_id = column(INTEGER, label="Gun", help="The number of the XRF analyzer.", listed=True, example=20417)
+    gun_id = column(INTEGER, label="XRF gun", help="The number of the device.", listed=True, example=20417)
     result = column(TEXT, common_values=("positive", "negative", "inconclusive"), listed=True, example="negative")

@@ -31,8 +31,8 @@ class User(Model):
     name = column(TEXT, required=True, listed=True, searchable=True, example="Maria Quinn")
     role = column(
         TEXT, required=True, allowed_values=("super_admin", "client_admin", "client_manager"), listed=True,
-        example="client_manager",
+        narrow=True, example="client_manager",
     )  # fmt: skip
-    client_id = column(BIGINT, references("clients.id"), label="Client", listed=True, example=1)
+    client_id = column(BIGINT, references("clients.id"), label="Client", listed=True, narrow=True, example=1)
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

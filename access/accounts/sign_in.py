@@ -213,9 +213,18 @@ def rotations_after(session: SessionRow, now: int) -> list[list[int]]:
 
 
 def find_session(transaction: Transaction, session_id: str) -> SessionRow | None:
-    row: tuple[object, ...] | None = SESSION_BY_ID.one(transaction, id=session_id)
-    if row is None:
-        return None
+    row = SESSION_BY_ID.one(transaction, id=session_id)
+    return read_session(row) if row is not None else None
+
+
+def list_sessions(transaction: Transaction, user_id: str) -> list[SessionRow]:
+    """Return the sessions of a user that have not expired, newest first."""
+    since = transaction.unix - SESSION_SECONDS
+    return [read_session(row) for row in SESSIONS_OF_USER.all(transaction, user_id=user_id, since=since)]
+
+
+def read_session(row: tuple[object, ...]) -> SessionRow:
+    """Return the session of a row of SESSION_COLUMNS."""
     id_, user_id, salt, counter, created_at, last_used_at, rotations = row
     assert isinstance(counter, int)
     assert isinstance(created_at, int)
@@ -253,16 +262,23 @@ def session_not_found() -> SessionGone:
 
 # Statements
 
-SESSION_BY_ID = PreparedStatement(
-    sa.select(
-        SESSIONS.c.id,
-        SESSIONS.c.user_id,
-        SESSIONS.c.salt,
-        SESSIONS.c.counter,
-        SESSIONS.c.created_at,
-        SESSIONS.c.last_used_at,
-        SESSIONS.c.rotations,
-    ).where(SESSIONS.c.id == parameter("id"))
+SESSION_COLUMNS = (
+    SESSIONS.c.id,
+    SESSIONS.c.user_id,
+    SESSIONS.c.salt,
+    SESSIONS.c.counter,
+    SESSIONS.c.created_at,
+    SESSIONS.c.last_used_at,
+    SESSIONS.c.rotations,
+)
+SESSION_BY_ID = PreparedStatement(sa.select(*SESSION_COLUMNS).where(SESSIONS.c.id == parameter("id")))
+SESSIONS_OF_USER = PreparedStatement(
+    sa.select(*SESSION_COLUMNS)
+    .where(
+        SESSIONS.c.user_id == parameter("user_id", UUID.storage),
+        SESSIONS.c.last_used_at > parameter("since", sa.BigInteger),
+    )
+    .order_by(SESSIONS.c.created_at.desc(), SESSIONS.c.id)
 )
 INSERT_SESSION = PreparedStatement(
     sa.insert(SESSIONS).values(

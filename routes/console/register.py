@@ -5,15 +5,16 @@ from __future__ import annotations
 from routes.console.components import error_pages, page
 from routes.console.pages import (
     access_matrix,
+    account,
+    audit_log,
     buildings,
     dashboard,
     explain_access,
     inspection_access,
     inspections,
-    inspectors,
     kiosk,
     kiosk_displays,
-    readings,
+    rows,
     sign_in,
     users,
 )
@@ -22,16 +23,17 @@ bp = page.bp
 
 PAGES = (
     access_matrix,
+    account,
+    audit_log,
     buildings,
     dashboard,
     error_pages,
     explain_access,
     inspection_access,
     inspections,
-    inspectors,
     kiosk,
     kiosk_displays,
-    readings,
+    rows,
     sign_in,
     users,
 )

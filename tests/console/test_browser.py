@@ -28,6 +28,12 @@ FOR_ALL = [
     "/console/buildings",
     "/console/buildings/1",
     "/console/inspectors",
+    "/console/inspectors/1",
+    "/console/clients",
+    "/console/clients/1",
+    "/console/reports_lead",
+    "/console/reports_lead/1",
+    "/console/account",
     "/console/why?kind=building&key=1",
     "/console/kiosk",
     "/console/kiosk/enter",
@@ -50,8 +56,30 @@ FOR_ADMINS = [
     f"/console/people/{MOE}/edit",
     "/console/access",
     "/console/devices",
+    "/console/audit_log",
+    "/console/audit_log/1",
 ]
-FOR_ROOT = ["/console/access?role=client_admin", f"/console/people/{ADA}"]
+FOR_ROOT = [
+    "/console/clients/new",
+    "/console/clients/1/edit",
+    "/console/inspectors/new",
+    "/console/inspectors/1/delete",
+    f"/console/client_manager_building_access/{MOE},1",
+    "/console/client_manager_building_access",
+    "/console/access?role=client_admin",
+    f"/console/people/{ADA}",
+]
+DARK = (
+    "/console/",
+    "/console/inspections",
+    "/console/inspections/1",
+    "/console/inspections/new",
+    "/console/access",
+    "/console/audit_log",
+    "/console/account",
+    "/console/clients/1",
+    "/console/kiosk",
+)
 PAGES = {"root": FOR_ALL + FOR_ADMINS + FOR_ROOT, "ada": FOR_ALL + FOR_ADMINS, "moe": FOR_ALL}
 
 
@@ -114,7 +142,7 @@ def test_dark_pages_have_no_accessibility_violations(open_page: Callable, axe: s
     page = open_page("ada")
     page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     found = []
-    for path in ("/console/", "/console/inspections", "/console/inspections/1", "/console/access", "/console/kiosk"):
+    for path in DARK:
         page.goto(path)
         page.evaluate(axe)
         found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
@@ -188,3 +216,42 @@ def test_kiosk_display_refreshes_without_scripts(open_page: Callable) -> None:
     page.goto("/console/kiosk")
 
     assert page.locator("meta[http-equiv=refresh]").get_attribute("content") == "60"
+
+
+def test_menu_opens_without_scripts_on_a_telephone(open_page: Callable) -> None:
+    page = open_page("root", scripts=False, size=PHONE)
+    page.goto("/console/inspections")
+    link = page.get_by_role("link", name="Audit log", exact=True)
+    assert not link.is_visible()
+
+    page.locator(".menu").click()
+    assert link.is_visible()
+    assert page.evaluate(OVERFLOW) <= 0
+    link.click()
+
+    page.get_by_role("heading", name="Audit log").wait_for()
+
+
+@pytest.mark.parametrize("width", [320, 390, 720, 800, 1280])
+def test_navigation_fits_the_screen(open_page: Callable, width: int) -> None:
+    page = open_page("root", size={"width": width, "height": 800})
+    page.goto("/console/clients")
+    if page.locator(".menu").is_visible():
+        page.locator(".menu").click()
+
+    links = page.locator(".top nav a")
+    boxes = [each.bounding_box() for each in links.all()]
+
+    assert len(boxes) == 10
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] < 50 for box in boxes)
+
+
+def test_text_of_other_values_appears_with_its_option(open_page: Callable) -> None:
+    page = open_page("ada")
+    page.goto("/console/inspections/new")
+    text = page.get_by_label("Other status")
+    assert not text.is_visible()
+
+    page.locator("#f-status").select_option("other…")
+
+    assert text.is_visible()

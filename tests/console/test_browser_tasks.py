@@ -19,7 +19,8 @@ def test_create_inspection_and_change_status(open_page: Callable, scripts: bool)
     page.get_by_role("link", name="Inspections", exact=True).click()
     page.get_by_role("link", name="New inspection").click()
     page.get_by_label("Building").select_option(label="Mill Court")
-    page.get_by_label("Type").fill("annual")
+    page.locator("#f-inspection_type").select_option("other…")
+    page.get_by_label("Other type").fill("annual check")
     page.get_by_label("Date").fill("2026-03-04")
     page.get_by_label("Notes").fill("Made in a browser")
     page.get_by_role("button", name="Create").click()
@@ -56,12 +57,12 @@ def test_create_edit_and_delete_reading_without_scripts(open_page: Callable) -> 
     page = open_page("ada", scripts=False)
     page.goto("/console/inspections/1")
     page.get_by_label("XRF gun").fill("12")
-    page.get_by_label("Result").fill("positive")
+    page.get_by_label("Result", exact=True).select_option("positive")
     page.get_by_role("button", name="Add reading").click()
     assert page.get_by_role("status").inner_text() == "Reading created."
 
     page.get_by_role("link", name="Edit reading").click()
-    page.get_by_label("Result").fill("negative")
+    page.get_by_label("Result", exact=True).select_option("negative")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("cell", name="negative").wait_for()
 
@@ -171,7 +172,7 @@ def test_search_sort_and_csv(open_page: Callable) -> None:
 
     assert waiting.value.suggested_filename == "inspections.csv"
     lines = Path(waiting.value.path()).read_text(encoding="utf-8-sig").splitlines()
-    assert lines[0].startswith("id,date_visited,inspection_type")
+    assert lines[0].startswith("id,building_id,building,inspection_type,date_visited")
     assert sum("Harbor House" in line for line in lines) == 3
 
 

@@ -16,10 +16,13 @@ LONG = "The request took too long, and nothing was saved. Submit the form again.
 FAULTS = [pytest.param(LockTimeout(), BUSY, id="lock timeout"), pytest.param(timed_out(), LONG, id="late")]
 
 FORMS = [
-    ("/console/inspections/new", {"inspection_type": "fire", "building_id": "1", "notes": "typed"}),
+    (
+        "/console/inspections/new",
+        {"inspection_type": "fire", "building_id": "1", "date_visited": "2026-01-01", "notes": "typed"},
+    ),
     ("/console/inspections/1/edit", {"notes": "typed"}),
-    ("/console/inspections/2/readings/new", {"result": "typed"}),
-    ("/console/inspections/2/readings/1/edit", {"result": "typed"}),
+    ("/console/inspections/2/readings/new", {"result": "positive"}),
+    ("/console/inspections/2/readings/1/edit", {"result": "negative"}),
     ("/console/buildings/new", {"name": "typed"}),
     ("/console/buildings/1/edit", {"name": "typed"}),
     ("/console/people/new", {"name": "typed", "email": "n@acme.example", "password": "n walks"}),

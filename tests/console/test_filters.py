@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from access.caller import GRANT_PROFILES, Caller, Role
 from routes.console.components.list_query import list_url, parse_list_query, search_filters
-from routes.console.pages import inspections
+from routes.console.components.lists import listing_of
+from routes.console.components.tables import table_of
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import UNKNOWN_USER_ID
 from tests.safety.hypothesis_settings import deterministic_settings
@@ -118,6 +120,7 @@ def test_reserved_parameters_are_not_kept(browse_shared: Callable) -> None:
     assert sent.headers["Location"] == f"{PATH}?id=gt.0"
 
 
+ROOT = Caller(UNKNOWN_USER_ID, Role.SUPER_ADMIN, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
 NAMES = ("status", "inspection_type", "date_visited", "id", "or", "sought.name", "notes")
 VALUES = (
     "eq.completed",
@@ -138,7 +141,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES) | WOR
 @deterministic_settings(300)
 @given(pairs=PAIRS, word=WORDS)
 def test_form_round_trip_preserves_filters(pairs: list[tuple[str, str]], word: str) -> None:
-    listing = inspections.LISTING
+    listing = listing_of(table_of("inspections"), ROOT)
     query = parse_list_query(listing, [*search_filters(listing, word), *pairs])
 
     unshown = [f"{name}={value}" for name, value in query.unshown_filters()]

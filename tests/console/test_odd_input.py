@@ -6,8 +6,10 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
+from engine.query.rule import Action
 from routes.console.session.auth import COOKIE, FORM_TYPE, KIOSK_COOKIE, SIGN_IN_COOKIE
 from tests.conftest import MIA, MOE
+from tests.console.generic import generic_pages
 
 TEXTS = [
     b"",
@@ -47,16 +49,16 @@ ADDRESSES = {
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
     "/inspections/<int:key>/access": ("person",),
-    "/inspections/<int:inspection>/readings/new": (),
-    "/inspections/<int:inspection>/readings/<int:key>/edit": (),
-    "/inspections/<int:inspection>/readings/<int:key>/delete": (),
+    "/inspections/<int:parent>/readings/new": (),
+    "/inspections/<int:parent>/readings/<int:key>/edit": (),
+    "/inspections/<int:parent>/readings/<int:key>/delete": (),
     "/buildings": LIST,
     "/buildings.csv": LIST,
     "/buildings/<int:key>": (),
     "/buildings/new": (),
     "/buildings/<int:key>/edit": (),
     "/buildings/<int:key>/delete": (),
-    "/inspectors": LIST,
+    "/account": (),
     "/people": (*LIST, "role"),
     "/people/<key>": (),
     "/people/new": (),
@@ -72,6 +74,11 @@ ADDRESSES = {
     "/static/<name>": (),
     "/<path:rest>": (),
 }  # fmt: skip
+ADDRESSES |= {
+    page.rule.removeprefix("/console"): LIST if page.suffix in ("", ".csv") else ()
+    for page in generic_pages()
+    if page.rule.removeprefix("/console") not in ADDRESSES
+}
 """The console's pages, with the parameters that each reads beside what all of them do."""
 EVERYWHERE = ("done", "seal")
 
@@ -100,9 +107,9 @@ FORMS = {
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
-    "/inspections/<int:inspection>/readings/new": READING,
-    "/inspections/<int:inspection>/readings/<int:key>/edit": READING | SEEN,
-    "/inspections/<int:inspection>/readings/<int:key>/delete": {},
+    "/inspections/<int:parent>/readings/new": READING,
+    "/inspections/<int:parent>/readings/<int:key>/edit": READING | SEEN,
+    "/inspections/<int:parent>/readings/<int:key>/delete": {},
     "/buildings/new": BUILDING,
     "/buildings/<int:key>/edit": BUILDING | SEEN,
     "/buildings/<int:key>/delete": {},
@@ -116,9 +123,17 @@ FORMS = {
     "/access/confirm": {"made": f"{MOE}:2", "gone": f"{MOE}:1", "back": "?q=x"},
     "/devices": {"name": "Hall", "person": MOE, "days": "30"},
     "/devices/<key>/revoke": {},
+    "/account/name": {"name": "Root"},
+    "/account/password": {"current_password": "x", "password": "another one"},
+    "/account/sessions": {},
 }  # fmt: skip
+FORMS |= {
+    page.rule.removeprefix("/console"): {"name": "x", "email": "x@x.example", "inspection_id": "1"} | SEEN
+    for page in generic_pages()
+    if page.action is not Action.READ and page.rule.removeprefix("/console") not in FORMS
+}
 """The console's forms, each filled in as it may be."""
-FILLED_IN = {"int:key": "1", "int:inspection": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
+FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
 PLACE = re.compile("<([^>]+)>")
 
 

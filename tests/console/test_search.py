@@ -12,12 +12,14 @@ from engine.current import reading
 from engine.storage.sqlite import TimedOut
 from routes.console.components import queries, search
 from routes.console.components.list_query import ListQuery, list_url, parse_list_query
-from routes.console.pages import inspections, users
+from routes.console.components.lists import listing_of
+from routes.console.components.tables import table_of
 from routes.postgrest.encoding import decode_pairs
 from tests.conftest import CAST
 
 
-def query_of(form: dict[str, str], listing: object = inspections.LISTING) -> ListQuery:
+def query_of(caller: Caller, form: dict[str, str], table: str = "inspections") -> ListQuery:
+    listing = listing_of(table_of(table), caller)
     query = list_url(listing, form).partition("?")[2]
     return parse_list_query(listing, decode_pairs(query.encode()))
 
@@ -39,7 +41,7 @@ def test_search_returns_the_rows_of_the_plain_query(
         caller = caller_of(who)
         for word in ("harbor", "o", "fire", "(", '"', ",sought.not.is.null)", "sought.", "zzz"):
             for more in ({}, {"status": "eq.scheduled"}, {"order": "inspection_type.asc"}):
-                query = query_of({"q": word, **more})
+                query = query_of(caller, {"q": word, **more})
                 expected = queries.select_rows(caller, "inspections", query.text(), limit=3, total=True)
                 found = search.find_rows(caller, query, 3)
                 assert found.rows == expected.rows, (word, more)
@@ -66,8 +68,9 @@ def test_search_returns_the_rows_of_the_plain_query(
     ],
 )  # fmt: skip
 def test_hand_written_search_urls_return_the_rows_of_the_plain_query(app: object, query: str) -> None:
-    query = parse_list_query(inspections.LISTING, decode_pairs(query.encode()))
     with app.app_context():
+        listing = listing_of(table_of("inspections"), caller_of("root"))
+        query = parse_list_query(listing, decode_pairs(query.encode()))
         for who in ("root", "ada", "bob", "moe"):
             caller = caller_of(who)
             expected = queries.select_rows(caller, "inspections", query.text(), limit=50)
@@ -84,7 +87,7 @@ def test_invalid_order_is_400_with_a_message(browse_shared: Callable, word: str)
 
 def test_search_by_uuid_keys(app: object) -> None:
     with app.app_context():
-        found = search.find_rows(caller_of("ada"), query_of({"q": "acme"}, users.LISTING), 50)
+        found = search.find_rows(caller_of("ada"), query_of(caller_of("ada"), {"q": "acme"}, "users"), 50)
 
     assert [row["name"] for row in found.rows] == ["Ada", "Mia", "Moe"]
     assert found.total == 3
@@ -100,7 +103,7 @@ def test_search_shows_the_total(browse_shared: Callable) -> None:
 def test_search_timeout_offers_narrower_lists(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    def time_out(*arguments: object) -> None:
+    def time_out(*arguments: object, **named: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
     ada = browse_shared("ada")
@@ -120,7 +123,7 @@ def test_search_timeout_offers_narrower_lists(
 
 
 def test_narrower_lists_exclude_filtered_columns(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    def time_out(*arguments: object) -> None:
+    def time_out(*arguments: object, **named: object) -> None:
         raise TimedOut("canceling statement due to statement timeout")
 
     monkeypatch.setattr(search, "find_rows", time_out)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.query.rule import Action
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
 from tests.conftest import ADA, BOB, MIA, MOE, Database, api_over
 from tests.console.conftest import COOKIE, EMAILS
+from tests.console.generic import generic_pages
 from tests.support import tokens
 
 USER = f"/auth/v1/admin/users/{ADA}"
@@ -102,7 +104,11 @@ FORMS = [
     "/console/access/confirm",
     "/console/devices",
     "/console/devices/x/revoke",
+    "/console/account/name",
+    "/console/account/password",
+    "/console/account/sessions",
 ]
+FORMS += sorted({page.path for page in generic_pages() if page.action is not Action.READ} - set(FORMS))
 
 
 @pytest.mark.parametrize("path", FORMS)
@@ -123,7 +129,7 @@ def test_every_form_is_covered(app: object) -> None:
         if rule.rule.startswith("/console") and "POST" in rule.methods
     }
 
-    covered = {path.replace(MOE, "<key>").replace("/x/", "/<key>/") for path in FORMS}
+    covered = {re.sub("/(?:x|[^/]*-[^/]*)(?=/)", "/<key>", path) for path in FORMS}
     assert found - covered == {"/console/sign-in", "/console/kiosk/enter", "/console/kiosk/leave"}
 
 

@@ -56,7 +56,7 @@ ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
 MAPPED_ELSEWHERE = {
     # By the console
     "EditConflict", "InvalidFormToken", "InvalidKioskDisplay", "KioskDisplayNotFound", "KioskTokenRequired",
-    "SignInRequired", "TooManyDownloads",
+    "SignInRequired", "TooManyDownloads", "TooManyRows",
     # By commands
     "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip

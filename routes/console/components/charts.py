@@ -58,39 +58,23 @@ def stacked(chart: Chart) -> Stacked:
     scale = (HEIGHT - BOTTOM - TOP) / top
     bars: list[Bar] = []
     periods: list[Label] = []
+    names = [period_name(point.period, chart.interval.value) for point in chart.series]
     for place, point in enumerate(chart.series):
-        x = LEFT + place * step
-        y = float(HEIGHT - BOTTOM)
-        name = period_name(point.period, chart.interval.value)
+        x, y = LEFT + place * step, float(HEIGHT - BOTTOM)
         for kind in kinds:
             count = point.by_status.get(kind, 0)
-            if not count:
-                continue
-            tall = count * scale
-            y -= tall
-            tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
-            bars.append(
-                Bar(
-                    kind,
-                    round_tenth(x + step * 0.1),
-                    round_tenth(y),
-                    round_tenth(step * 0.8),
-                    round_tenth(tall),
-                    tooltip,
-                )
-            )
+            y -= count * scale
+            tooltip = f"{names[place]}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
+            left, top_edge, wide, tall = map(round_tenth, (x + step * 0.1, y, step * 0.8, count * scale))
+            bars += [Bar(kind, left, top_edge, wide, tall, tooltip)] if count else []
         if place % max(1, each) == 0:
-            periods.append(Label(name, round_tenth(x + step / 2), HEIGHT - 6))
+            periods.append(Label(names[place], round_tenth(x + step / 2), HEIGHT - 6))
     lines = tuple(
         Label(f"{top * part // 2:,}", LEFT, round_tenth(HEIGHT - BOTTOM - top * part / 2 * scale)) for part in range(3)
     )
     rows = tuple(
-        (
-            period_name(point.period, chart.interval.value),
-            point.total,
-            tuple(point.by_status.get(kind, 0) for kind in kinds),
-        )
-        for point in chart.series
+        (name, point.total, tuple(point.by_status.get(kind, 0) for kind in kinds))
+        for name, point in zip(names, chart.series, strict=True)
     )
     return Stacked(tuple(bars), tuple(periods), lines, kinds, rows)
 
@@ -134,21 +118,13 @@ class BuildingBar:
 def busiest(chart: Chart, rows_max: int = 10) -> list[BuildingBar]:
     shown = chart.buildings[:rows_max]
     largest = max((each.total for each in shown), default=0) or 1
-    return [
-        BuildingBar(
-            each.building_id,
-            each.name,
-            each.total,
-            each.completed,
-            each.failed,
-            (
-                round_tenth(100 * each.completed / largest),
-                round_tenth(100 * each.failed / largest),
-                round_tenth(100 * (each.total - each.completed - each.failed) / largest),
-            ),
-        )
-        for each in shown
-    ]
+    bars: list[BuildingBar] = []
+    for each in shown:
+        counts = (each.completed, each.failed, each.total - each.completed - each.failed)
+        completed, failed, other = (round_tenth(100 * count / largest) for count in counts)
+        widths = (completed, failed, other)
+        bars.append(BuildingBar(each.building_id, each.name, each.total, each.completed, each.failed, widths))
+    return bars
 
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

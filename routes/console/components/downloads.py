@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,10 +26,12 @@ from engine.query.rule import Action
 from engine.storage.sqlite import ResponseTooLarge, TimedOut
 from models.errors import Fault
 from routes.console.components import queries, search
-from routes.console.components.error_pages import TooManyDownloads, fault_message
-from routes.console.components.list_query import Listing, ListQuery, parse_list_query
+from routes.console.components.error_pages import TooManyDownloads, TooManyRows, fault_message
+from routes.console.components.list_query import ListQuery, parse_list_query
+from routes.console.components.lists import listing_of
 from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
+from routes.console.components.tables import Table
 from routes.console.session import auth
 from routes.postgrest import querystring
 from routes.postgrest.encoding import decode_pairs
@@ -78,14 +81,20 @@ def starts_before(pair: tuple[str, str], after: int) -> bool:
     return name == "id" and number.isascii() and number.isdigit() and int(number) <= after
 
 
-def download(caller: Caller, listing: Listing, columns: str) -> Response:
-    """Return the CSV file of the rows that the URL selects; raise TooManyDownloads if no slot is free."""
+def download(table: Table, caller: Caller) -> Response:
+    """Return the CSV file of the rows that the URL selects.
+
+    Raise TooManyDownloads if no slot is free, and TooManyRows if the table has no numbers to divide the file by.
+    """
+    listing = listing_of(table, caller)
     query = parse_list_query(listing, decode_pairs(request.query_string))
-    file = CsvFile(query, replace(query, listing=replace(listing, select=columns), offset=0))
+    file = CsvFile(query, replace(query, listing=replace(listing, select=file_columns(table)), offset=0))
     rows = read_all(file)
     if rows is not None:
         names = file.columns()
         return csv_response(file, [header_line(names), row_lines(names, rows)])
+    if not table.has_number:
+        raise TooManyRows
     slots = download_slots()
     if not slots.acquire(blocking=False):
         raise TooManyDownloads
@@ -100,6 +109,17 @@ def download(caller: Caller, listing: Listing, columns: str) -> Response:
     response = csv_response(file, stream_with_context(texts))
     response.call_on_close(release)
     return response
+
+
+def file_columns(table: Table) -> str:
+    """Return `select=` for every column of a table, each reference with the title of its row."""
+    columns: list[str] = []
+    for name in table.relation.attributes:
+        columns.append(name)
+        if reference := table.references.get(name):
+            label = name.removesuffix("_id") if name.endswith("_id") else f"{name}_title"
+            columns.append(f"...{reference.key.referred}!{reference.key.name}({label}:{reference.table.title_column})")
+    return ",".join(columns)
 
 
 def csv_response(file: CsvFile, body: Iterable[str]) -> Response:
@@ -222,6 +242,9 @@ def csv_text(lines: Iterable[Iterable[object]]) -> str:
 
 
 def escape_formula(cell: object) -> object:
+    """Return a cell as text that no spreadsheet runs as a formula. JSON values keep their form."""
+    if isinstance(cell, dict | list):
+        return json.dumps(cell, ensure_ascii=False)
     if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES):
         return f"'{cell}"
     return cell

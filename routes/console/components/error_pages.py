@@ -49,12 +49,20 @@ class TooManyDownloads(Fault):
         )
 
 
+class TooManyRows(Fault):
+    """A file that is too long to write at once, of a table that cannot be read in parts (400)."""
+
+    def __init__(self) -> None:
+        super().__init__("The list is too long for one file", hint="Filter the list.")
+
+
 FAULT_STATUSES: Final[dict[type[Fault], int]] = {
     EditConflict: 409,
     auth.InvalidFormToken: 403,
     kiosk_display.KioskDisplayNotFound: 404,
     kiosk_display.InvalidKioskDisplay: 400,
     TooManyDownloads: 503,
+    TooManyRows: 400,
 }
 """The HTTP status of each fault that only the console raises."""
 

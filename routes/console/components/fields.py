@@ -6,8 +6,9 @@ This module does not use Flask. The type of a column converts the text of its fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from engine.query.catalog import Relation
 from models.errors import Fault
@@ -34,7 +35,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A form field. `kind` is the type of an input, or `textarea`, `select` or `suggest`."""
+    """A form field. `kind` is the type of an input, or `textarea`, `select` or `other`.
+
+    `other` is a select with a text field for other values.
+    """
 
     name: str
     label: str
@@ -44,6 +48,13 @@ class Field:
     hint: str = ""
     autocomplete: str = "off"
     step: str = ""
+    placeholder: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    resolve: Callable[[str], str] | None = None
+    """Returns the key of a row from its typed key or name."""
+    other: ClassVar = "other…"
+    """The value of the option that refers to the text field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,8 @@ class FormValues:
 
 def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
     """Return the parsed values of a form. An empty field is NULL."""
-    typed = {each.name: form.get(each.name, "") for each in fields}
+    fields = list(fields)
+    typed = {each.name: typed_text(each, form) for each in fields}
     values = FormValues(typed)
     for each in fields:
         text = typed[each.name]
@@ -74,11 +86,39 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
             values.row[each.name] = None
             continue
         try:
+            if each.resolve is not None:
+                text = typed[each.name] = each.resolve(text.strip())
             kind = relation.attributes[each.name].type
             values.row[each.name] = kind.read_json(text if kind.name == "text" else text.strip())
         except Fault as fault:
             values.problems[each.name] = f"{each.label}: {fault.message}."
+        else:
+            values.problems.update(bound_problem(each, values.row[each.name]))
     return values
+
+
+def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) -> FormValues:
+    """Return the texts of a form whose values another module parses, and the problems of required fields."""
+    fields = list(fields)
+    values = FormValues({each.name: form.get(each.name, "") for each in fields} | more)
+    missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
+    values.problems.update({each.name: f"{each.label} is required." for each in missing})
+    return values
+
+
+def typed_text(each: Field, form: Mapping[str, str]) -> str:
+    """Return the submitted text of a field, which is that of its text field with the option Other."""
+    text = form.get(each.name, "")
+    return form.get(f"{each.name}.other", "") if each.kind == "other" and text == each.other else text
+
+
+def bound_problem(each: Field, value: Bound) -> dict[str, str]:
+    """Return the problem of a number outside of the bounds of its field, by the name of the field."""
+    if isinstance(value, int | float) and each.minimum is not None and value < each.minimum:
+        return {each.name: f"{each.label} is at least {each.minimum:g}."}
+    if isinstance(value, int | float) and each.maximum is not None and value > each.maximum:
+        return {each.name: f"{each.label} is at most {each.maximum:g}."}
+    return {}
 
 
 def row_texts(fields: Iterable[Field], row: Mapping[str, object]) -> dict[str, str]:

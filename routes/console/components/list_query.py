@@ -6,6 +6,7 @@ redirects to the URL in the dialect, which users bookmark, sort and page. This m
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +33,9 @@ class Listing:
     """A list of the console: its relation, columns, search columns and order.
 
     `searched` are text columns. `searched_embed` is a column of a to-one embed that is searched too, and `searched_key`
-    is the foreign key of that embed. `equals` maps columns to the filters of their select. `ranges` maps columns to the
-    fields of their first and last day.
+    is the foreign key of that embed. `equals` maps columns to the filters of their select, with labels. `exact` are
+    columns whose value is typed. `ranges` maps columns to the fields of their first and last day; `moments` are
+    those of timestamps.
     """
 
     relation: str
@@ -42,22 +44,36 @@ class Listing:
     searched: tuple[str, ...]
     searched_embed: tuple[str, str] | None = None
     searched_key: str = ""
-    equals: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    equals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    exact: tuple[str, ...] = ()
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    moments: frozenset[str] = frozenset()
+    key: tuple[str, ...] = ("id",)
     page: str = ""
 
     @property
     def path(self) -> str:
-        return f"/console/{self.page or self.relation}"
+        return f"/console{self.page or f'/{self.relation}'}"
 
     def field_of(self, name: str, value: str) -> tuple[str, str] | None:
         """Return the form field that represents exactly this filter, and its value, or None."""
         if value in self.equals.get(name, ()):
             return name, value
-        operator, date = value[:4], value[4:]
-        if name in self.ranges and operator in ("gte.", "lte.") and is_date(date):
-            return self.ranges[name][operator == "lte."], date
-        return None
+        operator, _, text = value.partition(".")
+        if name in self.exact and operator == "eq" and text.strip() == text:
+            return name, text
+        last = "lt" if name in self.moments else "lte"
+        if name not in self.ranges or operator not in ("gte", last) or not is_date(text):
+            return None
+        if operator == "lt":
+            text = shift_day(text, -1)
+        return (self.ranges[name][operator != "gte"], text) if text else None
+
+    def last_day(self, name: str, day: str) -> str:
+        """Return the filter of the rows until the end of a day."""
+        if name not in self.moments:
+            return f"lte.{day}"
+        return f"lt.{shift_day(day, 1) or day}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,7 @@ class ListQuery:
     def total_order(self) -> str:
         """Return the order with the key as the last term, so that pages neither repeat nor skip a row."""
         columns = {term.split(".")[0] for term in self.order.split(",")}
-        return self.order if "id" in columns else f"{self.order},id.desc"
+        return ",".join((self.order, *(f"{each}.desc" for each in self.listing.key if each not in columns)))
 
     def url(self, **changes: str | int) -> str:
         """Return the URL of the list with another order or offset."""
@@ -176,11 +192,12 @@ def parse_list_query(listing: Listing, pairs: Sequence[tuple[str, str | None]]) 
 
 def list_url(listing: Listing, form: Mapping[str, str], unshown: Iterable[str] = ()) -> str:
     """Return the URL for the values of a list's form; `unshown` are further filters as `name=value`."""
-    operators = [(name, "", name) for name in listing.equals]
+    typed = {key: text.strip() for key, text in form.items() if text.strip()}
+    pairs = [(name, typed[name]) for name in listing.equals if name in typed]
+    pairs += [(name, f"eq.{typed[name]}") for name in listing.exact if name in typed]
     for name, (first, last) in listing.ranges.items():
-        operators += [(name, "gte.", first), (name, "lte.", last)]
-    values = ((name, before, form.get(key, "").strip()) for name, before, key in operators)
-    pairs = [(name, before + value) for name, before, value in values if value]
+        pairs += [(name, f"gte.{typed[first]}")] if first in typed else []
+        pairs += [(name, listing.last_day(name, typed[last]))] if last in typed else []
     if word := normalize_word(form.get("q", "")):
         pairs += search_filters(listing, word)
     unshown_filters = (text.partition("=") for text in unshown)
@@ -203,6 +220,27 @@ def is_date(text: str) -> bool:
         return read_date(text) == text
     except Fault:
         return False
+
+
+def shift_day(day: str, days: int) -> str:
+    """Return the day that many days later, or an empty text if there is none.
+
+    >>> shift_day("2026-02-28", 1), shift_day("0001-01-01", -1), shift_day("x", 1)
+    ('2026-03-01', '', '')
+    """
+    try:
+        return (datetime.date.fromisoformat(day) + datetime.timedelta(days)).isoformat()
+    except (ValueError, OverflowError):
+        return ""
+
+
+def quote_pattern(text: str) -> str:
+    """Return the pattern of a text for ilike in a URL.
+
+    >>> quote_pattern("50% a*b")
+    '50%5C%25%20a%5C%2Ab'
+    """
+    return quote(re.sub(r"([\\%_*])", r"\\\1", text), safe="")
 
 
 def search_filters(listing: Listing, word: str) -> list[tuple[str, str]]:

@@ -1,20 +1,22 @@
-"""Render a list of any relation as a page with search, filters, order and pages."""
+"""Render the list of any table as a page with search, filters, order and pages."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 from flask import Response, request
 
 from access.caller import Caller
 from engine.current import reading
+from engine.query.rule import Action
 from engine.storage.sqlite import TimedOut
+from models.types import DATE, TIMESTAMP
 from routes.console.components import queries, search
+from routes.console.components.display import label_of, show_rows
 from routes.console.components.error_pages import fault_message, record_fault
 from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, list_url, parse_list_query
 from routes.console.components.page import HEADERS, render_page
 from routes.console.components.queries import QueryResult, ResultPage
+from routes.console.components.tables import Table
+from routes.console.components.template_filters import words
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 
@@ -24,22 +26,62 @@ Offer = tuple[str, list[tuple[str, str]]]
 """A label, and narrower lists of that kind: their names and URLs."""
 
 
-def no_offers(query: ListQuery) -> list[Offer]:
-    return []
+def listing_of(table: Table, caller: Caller) -> Listing:
+    """Return the query of a table's list."""
+    columns = table.listed(caller)
+    attributes = table.relation.attributes.values()
+    parent = table.parent
+    searched_embed = None
+    if parent is not None:
+        title = parent.table.relation.attributes[parent.table.title_column]
+        searched_embed = (parent.key.referred, title.name) if title.info.searchable else None
+    dates = [each for each in columns if each.type in (DATE, TIMESTAMP)]
+    return Listing(
+        relation=table.name,
+        select=table.list_select(caller),
+        order=table.order,
+        searched=tuple(each.name for each in attributes if each.info.searchable),
+        searched_embed=searched_embed,
+        searched_key=parent.column if parent is not None else "",
+        equals=value_filters(table, caller),
+        exact=table.hooks.exact,
+        ranges={
+            each.name: (f"from_{each.name}", f"to_{each.name}") if place else ("from", "to")
+            for place, each in enumerate(dates)
+        },
+        moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
+        key=table.relation.key,
+        page=table.path,
+    )
 
 
-def render_list(
-    caller: Caller,
-    listing: Listing,
-    template: str,
-    narrower: Callable[[ListQuery], list[Offer]] = no_offers,
-    **values: Any,
-) -> Response:
+def searched_label(table: Table, column: str) -> str:
+    """Return the label of a searched column in the middle of a sentence. An abbreviation keeps its capitals."""
+    label = label_of(table.relation.attributes[column])
+    return label if label.isupper() else label.lower()
+
+
+def value_filters(table: Table, caller: Caller) -> dict[str, dict[str, str]]:
+    """Return the filters of the list's selects: by column, the filter's value and its label."""
+    filters: dict[str, dict[str, str]] = {}
+    for each in table.listed(caller):
+        if known := each.info.allowed_values or each.info.common_values:
+            filters[each.name] = {f"eq.{value}": words(value) for value in known}
+    for name, more in table.hooks.filters(caller).items():
+        filters[name] = {**filters.get(name, {}), **more}
+    for name, values in filters.items():
+        if not table.relation.attributes[name].required and name not in table.hooks.exact:
+            values["is.null"] = f"No {label_of(table.relation.attributes[name]).lower()}"
+    return filters
+
+
+def render_list(table: Table, caller: Caller) -> Response:
     """Return the page of the rows that the URL selects.
 
     Redirect a submitted form to the URL of its filters. If the query takes too long, show the narrower lists that
-    `narrower` offers.
+    the table's hook offers.
     """
+    listing = listing_of(table, caller)
     pairs = decode_pairs(request.query_string)
     if any(name == "find" for name, _ in pairs):
         # Browsers submit line ends as CR LF.
@@ -48,29 +90,34 @@ def render_list(
         return Response("", 303, {**HEADERS, "Location": list_url(listing, dict(form), unshown)})
     query = parse_list_query(listing, pairs)
     problem: str | None = None
-
-    def find(limit: int) -> QueryResult:
-        with reading() as transaction:
-            # Its own transaction: it has the full time limit, and looks the caller up again.
-            return search.find_rows(auth.admit_session(transaction), query, limit)
-
     try:
-        page = queries.fetch_page(find, PAGE_ROWS)
+        page = queries.fetch_page(lambda limit: find_rows(table, query, limit), PAGE_ROWS)
     except TimedOut as fault:
         record_fault(fault)
         problem, page = fault_message(fault), EMPTY_PAGE
+    shown = show_rows(table, caller, page.rows)
     return render_page(
-        template,
+        "list.html",
         400 if problem else 200,
+        table=table,
         query=query,
+        labels={each.name: label_of(each) for each in table.relation.attributes.values()},
         problem=problem,
-        offers=narrower(query) if problem else [],
-        rows=page.rows,
+        offers=table.hooks.offers(query) if problem else [],
+        shown=shown,
         total=page.total,
         first=query.offset + 1,
         last=query.offset + len(page.rows),
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=query.form_values(),
-        **values,
+        searched=[searched_label(table, each) for each in listing.searched]
+        + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
+        may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
     )
+
+
+def find_rows(table: Table, query: ListQuery, limit: int) -> QueryResult:
+    """Return rows of a list in an own transaction, which has the full time limit and looks the caller up again."""
+    with reading() as transaction:
+        return search.find_rows(auth.admit_session(transaction), query, limit, total=table.hooks.is_counted)

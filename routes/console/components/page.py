@@ -16,7 +16,7 @@ from access.caller import Caller, Role
 from access.decorators import public
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
-from models import Building, Inspection, Inspector
+from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
 from routes.console.session import auth
 from routes.console.session.auth import PATH
@@ -52,7 +52,6 @@ STATIC_FILES: Final = {
     "icon.svg": "image/svg+xml",
 }
 ROLE_NAMES: Final = {role: role.value.replace("_", " ").capitalize() for role in Role}
-INSPECTION_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 MESSAGE_PARAMETERS: Final = ("done", "signature")
 """The query parameters of the message that a redirect shows, and of its signature."""
 
@@ -91,11 +90,13 @@ def is_kiosk_page() -> bool:
 def navigation(caller: Caller) -> list[tuple[str, str]]:
     """Return the label and path of each page that the caller's role may open."""
     links = [("Dashboard", f"{PATH}/")]
-    for name, model in (("inspections", Inspection), ("buildings", Building), ("inspectors", Inspector)):
-        if policy.permits(caller.role, Action.READ, model):
-            links.append((name.capitalize(), f"{PATH}/{name}"))
+    links += [
+        (each.plural, f"{PATH}{each.path}")
+        for each in all_tables()
+        if each.model.grant is None and not each.hooks.part_of and each.permits(caller, Action.READ)
+    ]
     if policy.may_administer(caller.role):
-        links += [("Users", f"{PATH}/people"), ("Access", f"{PATH}/access"), ("Kiosk displays", f"{PATH}/devices")]
+        links += [("Access", f"{PATH}/access"), ("Kiosk displays", f"{PATH}/devices")]
     return [*links, ("Why?", f"{PATH}/why")]
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
 
@@ -22,7 +22,7 @@ from engine.query import execute
 from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action, Rule
 from engine.query.statement import Binding
-from engine.query.write.insert import Insertion
+from engine.query.write.insert import Insertion, WriteResult
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
@@ -143,11 +143,11 @@ def count_rows(caller: Caller, name: str, text: str) -> int:
     return result.total or 0
 
 
-def is_permitted(caller: Caller, action: Action, name: str, key: int | str) -> bool:
-    """Return whether the caller may perform the action on the row with this id."""
+def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> bool:
+    """Return whether the caller may perform the action on the row of these filters."""
     if not policy.permits(caller.role, action, relation(name).model):
         return False
-    return first_row(caller, name, f"select=id&id=eq.{quote(str(key))}", within=action) is not None
+    return first_row(caller, name, filters, within=action) is not None
 
 
 def visible_to(caller: Caller) -> VisibleRows:
@@ -165,8 +165,8 @@ def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: 
 # Writing
 
 
-def insert(name: str, row: Row) -> int | str:
-    """Insert a row in its own transaction and return its id."""
+def insert(name: str, row: Row) -> str:
+    """Insert a row in its own transaction and return its key as text."""
     target = relation(name)
     with writing() as transaction:
         caller = load_caller(transaction)
@@ -180,26 +180,12 @@ def insert(name: str, row: Row) -> int | str:
             shape=None,
             check_row_count=accept_any_count,
         )
-    return written.keys[0][0]  # type: ignore[return-value]
+    return ",".join(map(str, written.keys[0]))
 
 
 def update(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
     """Update the rows that the filters match and return their number."""
-    target = relation(name)
-    policy.require(caller.role, Action.UPDATE, target.model)
-    query = querystring.parse(text.encode())
-    assert query.shape.root.conditions, "a write needs a filter"
-    written = execute.update(
-        transaction,
-        AccessRule(caller.profile),
-        binding_of(caller, query.values),
-        relation=target,
-        query=query,
-        changes=changes,
-        shape=None,
-        check_row_count=accept_any_count,
-    )
-    return len(written.keys)
+    return write(transaction, caller, Action.UPDATE, name, text, partial(execute.update, changes=changes))
 
 
 def delete(name: str, text: str) -> int:
@@ -210,11 +196,17 @@ def delete(name: str, text: str) -> int:
 
 def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) -> int:
     """Delete the rows that the filters match and return their number."""
+    return write(transaction, caller, Action.DELETE, name, text, execute.delete)
+
+
+def write(
+    transaction: Transaction, caller: Caller, action: Action, name: str, text: str, run: Callable[..., WriteResult]
+) -> int:
     target = relation(name)
-    policy.require(caller.role, Action.DELETE, target.model)
+    policy.require(caller.role, action, target.model)
     query = querystring.parse(text.encode())
     assert query.shape.root.conditions, "a write needs a filter"
-    written = execute.delete(
+    written = run(
         transaction,
         AccessRule(caller.profile),
         binding_of(caller, query.values),

@@ -1,4 +1,4 @@
-"""Create and edit forms of any relation: save the row, or show the form again with its problems."""
+"""Create and edit forms of any table: save the row, or show the form again with its problems."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from flask import Response, g
 from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import writing
+from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.errors import Fault
+from models.types import DATE, DOUBLE, InvalidInput
 from routes.console.components import fields, queries
+from routes.console.components.display import label_of
 from routes.console.components.error_pages import (
     fault_message,
     fault_status,
@@ -21,42 +24,99 @@ from routes.console.components.error_pages import (
     with_retry_after,
 )
 from routes.console.components.fields import Choice, EditConflict, Field, FormValues
+from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
+from routes.console.components.tables import RowReference, Table
 from routes.console.components.template_filters import name as name_of
+from routes.console.components.template_filters import words
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
-CHOICES_MAX = 300  # of a select; with more rows, a number field replaces it
+CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
 
 
 @dataclass(frozen=True, slots=True)
 class RecordForm:
-    """A form that creates and edits rows of a relation.
+    """A form that creates and edits rows of a table.
 
-    `within` limits the rows where the id is not enough, such as the readings of one inspection. `defaults` are values
-    of a new row without a field. `page_of` returns the page of a saved row.
+    `list_path` is the page before a new row, and `row_path` the page of a saved row if it is not the row's own.
+    `within` limits the rows where the key is not enough, such as the readings of one inspection. `defaults` are values
+    of a new row without a field.
     """
 
-    relation: str
-    noun: str
+    table: Table
     fields: tuple[Field, ...]
     list_path: str
+    row_path: str = ""
     within: str = ""
     defaults: Row = field(default_factory=dict)
-    page_of: Callable[[int | str], str] | None = None
-    title: Callable[[Row], str] = lambda row: str(row["id"])
+    title: str = ""
 
-    def page(self, key: int | str) -> str:
-        return self.page_of(key) if self.page_of is not None else f"{self.list_path}/{key}"
-
-    def text(self, key: int) -> str:
+    def filters(self, key: object) -> str:
         """Return the query string of one row."""
-        return f"id=eq.{key}{self.within}"
+        return self.table.filters(key) + self.within
+
+    def page(self, key: object) -> str:
+        return self.row_path or f"{self.table.path}/{key}"
 
     def read(self) -> FormValues:
         """Return the values of the submitted form."""
-        return fields.read_form_values(self.fields, g.form, queries.relation(self.relation))
+        return fields.read_form_values(self.fields, g.form, self.table.relation)
+
+
+def record_form(table: Table, caller: Caller, parent: object = None) -> RecordForm:
+    """Return the form of a table's rows, or of the rows that are part of `parent`.
+
+    Columns with a default have no field. A user of one client creates rows of that client only.
+    """
+    defaults: Row = {}
+    path = row_path = table.path
+    within = row_path = ""
+    if parent is not None:
+        reference = table.references[table.hooks.part_of]
+        require_row(caller, Action.UPDATE, reference.key.referred, reference.table.filters(parent), "select=id")
+        defaults[reference.column] = parent
+        path = row_path = f"{reference.table.path}/{parent}"
+        within = f"&{reference.column}=eq.{parent}"
+    elif table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
+        defaults[table.model.tenant or ""] = caller.client_id
+    attributes = [
+        each
+        for each in table.relation.attributes.values()
+        if each.default is None and each.name not in defaults and each.name in table.writable
+    ]
+    return RecordForm(
+        table, tuple(field_of(table, caller, each) for each in attributes), path, row_path, within, defaults
+    )
+
+
+def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
+    """Return the field of a column."""
+    info, label, required = attribute.info, label_of(attribute), attribute.required
+    if reference := table.references.get(attribute.name):
+        return row_choice(caller, table, reference, label, required=required)
+    known = info.allowed_values or info.common_values
+    if known:
+        kind = "select" if info.allowed_values else "other"
+        choices = tuple(Choice(each, words(each)) for each in known)
+        return Field(attribute.name, label, kind, required, choices, info.help)
+    kind, step = "textarea" if info.multiline else "text", ""
+    if attribute.type.numeric:
+        kind, step = "number", "any" if attribute.type is DOUBLE else "1"
+    elif attribute.type is DATE:
+        kind = "date"
+    return Field(
+        attribute.name,
+        label,
+        kind,
+        required,
+        hint=info.help,
+        step=step,
+        placeholder="" if info.example is None or kind in ("date", "textarea") else str(info.example),
+        minimum=info.minimum,
+        maximum=info.maximum,
+    )
 
 
 def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
@@ -65,48 +125,59 @@ def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
 
 def create_row(record: RecordForm) -> Response:
     values = record.read()
+    values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
-        key = queries.insert(record.relation, {**values.row, **record.defaults})
-        return redirect_to(record.page(key), f"{record.noun.capitalize()} created.")
+        key = queries.insert(record.table.name, {**values.row, **record.defaults})
+        return redirect_to(record.page(key), f"{record.table.label} created.")
 
     return save(values, store, lambda status: form_page(record, values, None, status))
 
 
-def render_edit_form(caller: Caller, record: RecordForm, key: int) -> Response:
-    row = require_row(caller, Action.UPDATE, record.relation, record.text(key))
+def render_edit_form(caller: Caller, record: RecordForm, key: object) -> Response:
+    row = require_row(caller, Action.UPDATE, record.table.name, record.filters(key))
     shown = fields.row_texts(record.fields, row)
     return form_page(record, fields.initial_values(record.fields, shown), row)
 
 
-def update_row(caller: Caller, record: RecordForm, key: int) -> Response:
+def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
     """Save the fields that differ from the row.
 
     Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
     """
-    filters = record.text(key)
-    row = require_row(caller, Action.UPDATE, record.relation, filters)
+    table, filters = record.table, record.filters(key)
+    row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
+    texts = {name: fields.as_text(value) for name, value in row.items()}
+    old_problems = row_problems(record, texts).items()
+    values.problems.update(row_problems(record, {**texts, **values.typed}).items() - old_problems)
 
     def store() -> Response:
         if values.changed:
             with writing() as transaction:
                 now = load_caller(transaction)
-                row = require_row(now, Action.UPDATE, record.relation, filters)
+                row = require_row(now, Action.UPDATE, table.name, filters)
                 require_unchanged(before, fields.row_texts(record.fields, row))
-                require_written(queries.update(transaction, now, record.relation, filters, values.row))
+                require_written(queries.update(transaction, now, table.name, filters, values.row))
         return redirect_to(record.page(key), "Changes saved.")
 
     return save(values, store, lambda status: form_page(record, values, row, status))
 
 
+def row_problems(record: RecordForm, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problems of a row as its table's hook finds them. One without a field concerns the whole form."""
+    names = {each.name for each in record.fields}
+    return {name if name in names else "": text for name, text in record.table.hooks.problems(texts).items()}
+
+
 def form_page(record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200) -> Response:
+    table = record.table
     return render_page(
         "form.html",
         status,
-        title=f"Edit {record.title(row)}" if row else f"New {record.noun}",
-        back=record.page(row["id"]) if row else record.list_path,
+        title=record.title or (f"Edit {table.describe(row)}" if row else f"New {table.noun}"),
+        back=record.page(table.key_text(row)) if row else record.list_path,
         fields=record.fields,
         values=values,
         verb="Save" if row else "Create",
@@ -155,12 +226,39 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         return with_retry_after(show_form(fault_status(fault)), fault)
 
 
-def row_choice(
-    caller: Caller, name: str, label: str, relation: str, within: Action, *, required: bool = False
-) -> Field:
-    """Return a field that selects one of the caller's rows, or a number field if there are too many to list."""
-    page = queries.first_page(caller, relation, "select=id,name&order=name,id", CHOICES_MAX, within=within)
-    if page.has_more:
-        return Field(name, f"{label} number", "number", required, hint=f"Shown on the page of the {label.lower()}.")
-    options = tuple(Choice(str(row["id"]), name_of(row["name"], LABEL_CHARACTERS_MAX)) for row in page.rows)
-    return Field(name, label, "select", required, options)
+def row_choice(caller: Caller, table: Table, reference: RowReference, label: str, *, required: bool = False) -> Field:
+    """Return a field that selects one of the caller's rows, or takes a number or a name if there are too many to list.
+
+    A row of the table's client is one that the caller may change, since the new row has to belong to that client too.
+    """
+    target, column = reference.table, reference.column
+    grant = table.model.grant
+    is_owner = reference == table.parent or (grant is not None and column in (grant.target, grant.grantee))
+    within = Action.UPDATE if is_owner and target.permits(caller, Action.UPDATE) else Action.READ
+    text = target.choice_query()
+    if grant is not None and column == grant.grantee:
+        text += f"&role=eq.{grant.role}"
+    page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
+    if not page.has_more:
+        options = tuple(
+            Choice(target.key_text(row), name_of(target.title(row), LABEL_CHARACTERS_MAX)) for row in page.rows
+        )
+        return Field(column, label, "select", required, options)
+
+    def resolve(typed: str) -> str:
+        return find_by_name(caller, target, text, typed, within)
+
+    return Field(column, label, "text", required, hint="Enter the number or the full name.", resolve=resolve)
+
+
+def find_by_name(caller: Caller, target: Table, text: str, typed: str, within: Action) -> str:
+    """Return the key of the only row with a name, or the typed text if it is a key."""
+    is_key = typed.isascii() and typed.isdigit() if target.has_number else "@" not in typed and " " not in typed
+    if is_key or target.relation.attributes[target.title_column].type.name != "text":
+        return typed
+    named = f"{text}&{target.title_column}=ilike.{quote_pattern(typed)}"
+    rows = queries.select_rows(caller, target.name, named, limit=2, within=within).rows
+    if len(rows) != 1:
+        number = "several rows have" if rows else "no row has"
+        raise InvalidInput(f"{number} this name")
+    return target.key_text(rows[0])

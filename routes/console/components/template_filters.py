@@ -5,6 +5,7 @@ This module does not use Flask.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
@@ -36,7 +37,16 @@ def status(value: object) -> str:
     if value is None:
         return "–"
     text = str(value)
-    return capital(text.replace("_", " ")) if text in COMMON_STATUSES else text
+    return words(text) if text in COMMON_STATUSES else text
+
+
+def words(text: str) -> str:
+    """Return a value or a name of the schema in words.
+
+    >>> words("client_manager"), words("annual")
+    ('Client manager', 'Annual')
+    """
+    return capital(text.replace("_", " "))
 
 
 def rule(value: object, is_self: bool = False) -> str:
@@ -115,6 +125,20 @@ def moment(value: object) -> str:
     return f"{str(value)[:16].replace('T', ' ')} UTC" if value else "–"
 
 
+def unix_date(unix: int | None) -> str:
+    """Return the date of a Unix time in seconds.
+
+    >>> unix_date(1767225600), unix_date(None)
+    ('2026-01-01', 'never')
+    """
+    return day(unix_moment(unix)) if unix is not None else "never"
+
+
+def unix_moment(unix: int) -> str:
+    """Return a Unix time in seconds to the minute."""
+    return moment(datetime.datetime.fromtimestamp(unix, datetime.UTC).isoformat())
+
+
 def thousands(value: object) -> str:
     """Return an integer with thousands separators, and any other value as text.
 
@@ -144,6 +168,8 @@ FILTERS: Final[tuple[Callable[..., str], ...]] = (
     long_date,
     moment,
     thousands,
+    unix_date,
+    unix_moment,
     badge,
     url_part,
 )

@@ -64,7 +64,7 @@ def inspection_access(caller: Caller, key: int) -> Response:
         raise UnknownPath
     grant = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, user["id"]).rows), None)
     may_grant = Role(user["role"]) in grants.grantable_roles(caller, GrantKind.INSPECTION) and queries.is_permitted(
-        caller, Action.UPDATE, "inspections", key
+        caller, Action.UPDATE, "inspections", f"id=eq.{key}"
     )
     if not (grant["revocable"] if grant is not None else may_grant):
         raise UnknownPath

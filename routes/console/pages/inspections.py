@@ -1,84 +1,38 @@
-"""/console/inspections: the list, the page and the forms of inspections."""
+"""What is special about inspections and lead readings: the form of the status, the readings of a page, grants."""
 
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
+from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from flask import Response, request
 
-from access import policy
 from access.caller import Caller
 from access.decorators import current_time
 from engine.query.rule import Action
-from models import Inspection, ReportLead
+from models import Inspection
+from models.inspection import STATUSES, TYPES
 from routes.console.components import fields, queries, records
-from routes.console.components.downloads import download
-from routes.console.components.fields import Field, choices
-from routes.console.components.list_query import Listing, ListQuery, Pairs
-from routes.console.components.lists import Offer, render_list
-from routes.console.components.page import INSPECTION_TYPES, ROLE_NAMES, bp, redirect_to, render_page
-from routes.console.components.records import RecordForm, require_row, require_written, row_choice
-from routes.console.components.template_filters import COMMON_STATUSES, name, status
+from routes.console.components.display import show_rows
+from routes.console.components.list_query import ListQuery, Pairs
+from routes.console.components.lists import Offer
+from routes.console.components.page import ROLE_NAMES, bp
+from routes.console.components.records import RecordForm
+from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.template_filters import capital, name, status
 from routes.console.pages.inspection_access import inspection_grants
-from routes.console.pages.readings import COMMON_RESULTS, READINGS_SHOWN, readings_of, readings_offset
 from routes.console.session import auth
-from routes.console.session.auth import PATH
-from routes.postgrest.requests import UnknownPath
 
-NAME = "inspections"
+NAME, READINGS = "inspections", "reports_lead"
+READINGS_SHOWN = 50
 OPEN_STATUSES = "in.(scheduled,in_progress)"
-LISTING = Listing(
-    relation=NAME,
-    select="id,inspection_type,date_visited,status,notes,buildings(id,name,city),inspectors(id,name)",
-    order="date_visited.desc",
-    searched=("notes", "inspection_type"),
-    searched_embed=("buildings", "name"),
-    searched_key="building_id",
-    equals={
-        "status": (*(f"eq.{each}" for each in COMMON_STATUSES), OPEN_STATUSES, "is.null"),
-        "inspection_type": tuple(f"eq.{each}" for each in INSPECTION_TYPES),
-    },
-    ranges={"date_visited": ("from", "to")},
-)
-CSV_COLUMNS = (
-    "id,date_visited,inspection_type,status,building_id,...buildings(building:name),"
-    "...inspectors(inspector:name),notes,created_at,updated_at"
-)
+DATED_STATUSES = ("scheduled", "completed")
 PERIODS = (
     ("month", datetime.timedelta(days=31)),
     ("quarter", datetime.timedelta(days=92)),
     ("year", datetime.timedelta(days=366)),
 )
-DETAIL_COLUMNS = "select=*,buildings(id,name,address,city,state,latitude,longitude),inspectors(id,name,email)"
-
-STATUS = Field(
-    "status", "Status", "suggest", choices=choices(COMMON_STATUSES, {each: status(each) for each in COMMON_STATUSES})
-)
-STATUS_FORM = RecordForm(
-    NAME,
-    "inspection",
-    (replace(STATUS, kind="select"),),
-    f"/{NAME}",
-    title=lambda row: f"the status of inspection {row['id']}",
-)
-"""The form on an inspection's page that changes only its status."""
-
-
-@bp.get(f"/{NAME}")
-@auth.requires(Action.READ, Inspection, shares_snapshot=False)
-def list_inspections(caller: Caller) -> Response:
-    return render_list(
-        caller,
-        LISTING,
-        "inspections.html",
-        narrower,
-        statuses=COMMON_STATUSES,
-        types=INSPECTION_TYPES,
-        open_statuses=OPEN_STATUSES,
-        may_create=policy.permits(caller.role, Action.INSERT, Inspection),
-    )
 
 
 def narrower(query: ListQuery) -> list[Offer]:
@@ -92,7 +46,7 @@ def narrower(query: ListQuery) -> list[Offer]:
     offers: list[Offer] = []
     if not query.filters_by("date_visited"):
         offers.append(("Date", [(word, query.narrowed_url(*pairs)) for word, pairs in dates]))
-    for column, label, words in (("status", "Status", COMMON_STATUSES), ("inspection_type", "Type", INSPECTION_TYPES)):
+    for column, label, words in (("status", "Status", STATUSES), ("inspection_type", "Type", TYPES)):
         if not query.filters_by(column):
             urls = [(status(word), query.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
@@ -102,113 +56,113 @@ def narrower(query: ListQuery) -> list[Offer]:
     return offers
 
 
-@bp.get(f"/{NAME}.csv")
-@auth.requires(Action.READ, Inspection, shares_snapshot=False)
-def inspections_csv(caller: Caller) -> Response:
-    return download(caller, LISTING, CSV_COLUMNS)
+def heading(row: Row) -> tuple[str, str]:
+    return capital(name(row["inspection_type"], 80)), row["date_visited"] or "No date"
 
 
-@bp.get(f"/{NAME}/<int:key>")
-@auth.requires(Action.READ, Inspection)
-def inspection(caller: Caller, key: int) -> Response:
-    row = queries.first_row(caller, NAME, f"{DETAIL_COLUMNS}&id=eq.{key}")
-    if row is None:
-        raise UnknownPath
-    offset = readings_offset()
-    readings, editable = readings_of(caller, key, offset)
-    may_edit = queries.is_permitted(caller, Action.UPDATE, NAME, key)
-    return render_page(
-        "inspection.html",
-        row=row,
-        readings=readings,
-        editable=editable,
-        offset=offset,
-        page_size=READINGS_SHOWN,
-        results=COMMON_RESULTS,
-        roles=ROLE_NAMES,
-        grants=inspection_grants(caller, key, may_grant=may_edit),
-        statuses=COMMON_STATUSES,
-        status_form=fields.initial_values(STATUS_FORM.fields, fields.row_texts(STATUS_FORM.fields, row)),
-        may_add_readings=may_edit and policy.permits(caller.role, Action.INSERT, ReportLead),
-        may_edit=may_edit,
-        may_delete=queries.is_permitted(caller, Action.DELETE, NAME, key),
-    )
+def describe(row: Row) -> str:
+    place = row.get("buildings")
+    at = f" at {name(place['name'], 80)}" if place else ""
+    return f"the {name(row['inspection_type'], 80)} inspection of {row['date_visited'] or 'no date'}{at}"
 
 
-@bp.get(f"/{NAME}/new")
-@auth.requires(Action.INSERT, Inspection)
-def new_inspection(caller: Caller) -> Response:
-    typed = {"building_id": request.args.get("building_id", ""), "status": "scheduled"}
-    return records.render_new_form(inspection_form(caller), typed)
+def require_date(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of a scheduled or completed inspection without a date. The API allows it."""
+    if texts.get("status") not in DATED_STATUSES or texts.get("date_visited", "").strip():
+        return {}
+    return {"date_visited": f"A {texts['status']} inspection needs a date."}
 
 
-@bp.post(f"/{NAME}/new")
-@auth.requires(Action.INSERT, Inspection)
-def create_inspection(caller: Caller) -> Response:
-    return records.create_row(inspection_form(caller))
+# Sections of the page
 
 
-@bp.get(f"/{NAME}/<int:key>/edit")
-@auth.requires(Action.UPDATE, Inspection)
-def edit_inspection(caller: Caller, key: int) -> Response:
-    return records.render_edit_form(caller, inspection_form(caller), key)
+def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+    if not may_edit:
+        return None
+    form = status_form(row)
+    return "inspection_status.html", {
+        "field": form.fields[0],
+        "form_values": fields.initial_values(form.fields, fields.row_texts(form.fields, row)),
+        "path": f"{PATH}/{NAME}/{row['id']}/status",
+    }
 
 
-@bp.post(f"/{NAME}/<int:key>/edit")
-@auth.requires(Action.UPDATE, Inspection)
-def update_inspection(caller: Caller, key: int) -> Response:
-    return records.update_row(caller, inspection_form(caller), key)
+def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+    grants = inspection_grants(caller, row["id"], may_grant=may_edit)
+    if not grants.holders.rows and not grants.may_grant:
+        return None
+    return "inspection_grants.html", {"grants": grants, "roles": ROLE_NAMES, "key": row["id"]}
+
+
+def readings_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    """Return a page of the lead readings, newest first, with a form that adds one."""
+    table, key = table_of(READINGS), row["id"]
+    text, offset = f"select=id,inspection_id,gun_id,result&inspection_id=eq.{key}&order=id.desc", readings_offset()
+    page = queries.select_rows(caller, READINGS, text, limit=READINGS_SHOWN, offset=offset, total=True)
+    path = f"{PATH}/{NAME}/{key}/readings"
+    may_add = may_edit and table.permits(caller, Action.INSERT)
+    editable: list[Row] = []
+    if table.permits(caller, Action.UPDATE):
+        editable = queries.select_rows(
+            caller, READINGS, text, limit=READINGS_SHOWN, offset=offset, within=Action.UPDATE
+        ).rows
+    return "readings.html", {
+        "shown": show_rows(table, caller, page.rows, without="inspection_id"),
+        "actions": {
+            str(each["id"]): [("Edit", f"{path}/{each['id']}/edit"), ("Delete", f"{path}/{each['id']}/delete")]
+            for each in editable
+        },
+        "total": page.total or 0,
+        "first": offset + 1,
+        "last": offset + len(page.rows),
+        "before": f"?readings={max(0, offset - READINGS_SHOWN)}" if offset else "",
+        "after": f"?readings={offset + READINGS_SHOWN}" if offset + READINGS_SHOWN < (page.total or 0) else "",
+        "new": f"{path}/new" if may_add else "",
+        "fields": records.record_form(table, caller, key).fields if may_add else (),
+    }
+
+
+def readings_offset() -> int:
+    """Return the offset of the page of readings in the URL."""
+    text = request.args.get("readings", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+
+
+# The form that changes only the status
+
+
+def status_form(row: Row | None = None) -> RecordForm:
+    table = table_of(NAME)
+    known = row is None or row["status"] in (None, *STATUSES)
+    choices = fields.choices(STATUSES, {each: status(each) for each in STATUSES})
+    if row is not None and not known:
+        choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
+    field = fields.Field("status", "Status", "select", choices=choices)
+    return RecordForm(table, (field,), table.path, title="Change status")
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
 @auth.requires(Action.UPDATE, Inspection)
 def update_status(caller: Caller, key: int) -> Response:
-    return records.update_row(caller, STATUS_FORM, key)
+    return records.update_row(caller, status_form(), key)
 
 
-@bp.get(f"/{NAME}/<int:key>/delete")
-@auth.requires(Action.DELETE, Inspection)
-def confirm_inspection_deletion(caller: Caller, key: int) -> Response:
-    row = require_row(caller, Action.DELETE, NAME, f"id=eq.{key}", DETAIL_COLUMNS)
-    building = row["buildings"]
-    kind = name(row["inspection_type"], 80)
-    what = f"the {kind} inspection of {row['date_visited'] or 'no date'}"
-    return render_page(
-        "delete.html",
-        what=what + (f" at {name(building['name'], 80)}" if building else ""),
-        path=f"/{NAME}/{key}",
-        takes=deleted_with(caller, key),
-        stops=[],
-    )
-
-
-@bp.post(f"/{NAME}/<int:key>/delete")
-@auth.requires(Action.DELETE, Inspection)
-def delete_inspection(caller: Caller, key: int) -> Response:
-    require_written(queries.delete(NAME, f"id=eq.{key}"))
-    return redirect_to(f"/{NAME}", f"Inspection {key} deleted.")
-
-
-def deleted_with(caller: Caller, key: int) -> list[tuple[str, int]]:
-    """Return what is deleted with an inspection, as far as the caller sees it."""
-    filters = f"inspection_id=eq.{key}"
-    return [
-        ("lead readings", queries.count_rows(caller, "reports_lead", filters)),
-        (
-            "access grants",
-            queries.count_rows(caller, "client_manager_inspection_access", filters)
-            + queries.count_rows(caller, "client_admin_inspection_access", filters),
-        ),
-    ]
-
-
-def inspection_form(caller: Caller) -> RecordForm:
-    form_fields = (
-        row_choice(caller, "building_id", "Building", "buildings", Action.UPDATE, required=True),
-        Field("inspection_type", "Type", "suggest", required=True, choices=choices(INSPECTION_TYPES)),
-        Field("date_visited", "Date", "date"),
-        STATUS,
-        row_choice(caller, "inspector_id", "Inspector", "inspectors", Action.READ),
-        Field("notes", "Notes", "textarea"),
-    )
-    return RecordForm(NAME, "inspection", form_fields, f"/{NAME}", title=lambda row: f"inspection {row['id']}")
+HOOKS[NAME] = Hooks(
+    title=lambda row: f"{capital(name(row['inspection_type'], 60))}, {row['date_visited'] or 'no date'}",
+    title_columns=("inspection_type",),
+    describe=describe,
+    heading=heading,
+    badges=("status",),
+    filters=lambda caller: {"status": {OPEN_STATUSES: "Open"}},
+    offers=narrower,
+    hidden=("inspection_type",),
+    sections=(status_section, grants_section, readings_section),
+    links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
+    initial={"status": "scheduled"},
+    problems=require_date,
+)
+HOOKS[READINGS] = Hooks(
+    part_of="inspection_id",
+    part_path="readings",
+    describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
+)

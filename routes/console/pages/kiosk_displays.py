@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 from flask import Response, g
 
 from access.accounts import kiosk_display
@@ -11,16 +9,10 @@ from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import reading, writing
 from engine.query.rule import Action
-from models.errors import Fault
 from routes.console.components import user_choice
-from routes.console.components.error_pages import (
-    fault_message,
-    fault_status,
-    is_shown_in_form,
-    record_fault,
-    with_retry_after,
-)
+from routes.console.components.fields import FormValues
 from routes.console.components.page import bp, redirect_to, render_page
+from routes.console.components.records import save
 from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
@@ -36,25 +28,22 @@ def list_kiosk_displays(caller: Caller) -> Response:
 @bp.post("/devices")
 @auth.requires_administrator(writes=True)
 def create_kiosk_display(caller: Caller) -> Response:
-    days = g.form.get("days", "")
-    try:
-        user_id = user_choice.parse_user_id(g.form.get("person", ""))
+    values = FormValues(g.form)
+
+    def store() -> Response:
+        days = values.typed.get("days", "")
+        user_id = user_choice.parse_user_id(values.typed.get("person", ""))
         with writing() as transaction:
             _, token = kiosk_display.create_display(
                 transaction,
                 load_caller(transaction),
                 user_id,
-                g.form.get("name", ""),
+                values.typed.get("name", ""),
                 int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
             )
-    except Fault as fault:
-        if not is_shown_in_form(fault):
-            raise
-        record_fault(fault)
-        return with_retry_after(
-            render_kiosk_displays(caller, problem=fault_message(fault), status=fault_status(fault)), fault
-        )
-    return render_kiosk_displays(caller, token=token)
+        return render_kiosk_displays(caller, token=token)
+
+    return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))
 
 
 @bp.post("/devices/<key>/revoke")
@@ -83,13 +72,3 @@ def render_kiosk_displays(
         problem=problem,
         typed=g.get("form", {}),
     )
-
-
-def unix_date(unix: int | None) -> str:
-    """Return a Unix time in seconds as a date."""
-    if unix is None:
-        return "never"
-    return datetime.datetime.fromtimestamp(unix, datetime.UTC).date().isoformat()
-
-
-bp.add_app_template_filter(unix_date)

@@ -1,8 +1,9 @@
-"""/console/people: the list, the page and the forms of users. One form creates a user with a password and buildings."""
+"""What is special about users: their account and grants, and the forms that set a password and the first buildings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from flask import Response, g
 
@@ -11,7 +12,7 @@ from access.accounts import administration, email_disclosure
 from access.accounts.administration import UserRequest
 from access.accounts.person import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
-from access.caller import Caller, GrantKind
+from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from access.policy import GRANT_TABLES
 from engine.current import reading
@@ -22,51 +23,43 @@ from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.grants import GrantPage
-from routes.console.components.list_query import Listing
-from routes.console.components.lists import render_list
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.records import merge_form, require_unchanged, require_written, row_choice, save
+from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
-LISTING = Listing(
-    relation="users",
-    select="id,name,email,role,clients(name)",
-    order="name.asc",
-    searched=("name", "email"),
-    equals={"role": tuple(f"eq.{role}" for role in NAMES)},
-    page="people",
-)
 BUILDINGS_LISTED_MAX = 200
 
 
-@bp.get("/people")
-@auth.requires_administrator(shares_snapshot=False)
-def list_users(caller: Caller) -> Response:
-    return render_list(caller, LISTING, "users.html", roles=NAMES)
+# Sections of the page
 
 
-@bp.get("/people/<key>")
-@auth.requires_administrator()
-def show_user(caller: Caller, key: str) -> Response:
-    user = require_user(caller, key)
+def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    user = require_user(caller, row["id"])
     with reading() as transaction:
         is_disabled = user.is_disabled(transaction.unix)
-    client = queries.first_row(caller, "clients", f"select=id,name&id=eq.{user.client_id or 0}")
-    return render_page(
-        "user.html",
-        row=user,
-        role=NAMES[user.role.value],
-        client=client,
-        is_disabled=is_disabled,
-        grants=[(kind, grants_of(caller, user, kind)) for kind in GrantKind],
-        may_assign=user.role in grants.grantable_roles(caller, GrantKind.BUILDING),
-        may_edit=queries.is_permitted(caller, Action.UPDATE, "users", user.id),
-        may_delete=queries.is_permitted(caller, Action.DELETE, "users", user.id),
-    )
+    return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
+
+
+def explain_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    return "user_explain.html", {"id": row["id"]}
+
+
+def grants_section(kind: GrantKind, caller: Caller, row: Row, may_edit: bool) -> Section:
+    """Return the grants of a user, newest first, as far as the caller sees them."""
+    table = GRANT_TABLES.get((Role(row["role"]), kind))
+    page = grants.grants_of(caller, table, row["id"]) if table is not None else GrantPage([], is_cut=False)
+    return "user_grants.html", {"kind": kind.value, "page": page, "id": row["id"]}
+
+
+def assign_action(caller: Caller, row: Row) -> list[tuple[str, str]]:
+    if Role(row["role"]) not in grants.grantable_roles(caller, GrantKind.BUILDING):
+        return []
+    return [("Assign buildings", f"{PATH}/access?role={row['role']}&person={row['id']}")]
 
 
 def require_user(caller: Caller, key: str, action: Action = Action.READ) -> UserAccount:
@@ -79,12 +72,6 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
             return administration.find_user(transaction, caller, user_id, action)
     except administration.UserNotFound as error:
         raise UnknownPath from error
-
-
-def grants_of(caller: Caller, user: UserAccount, kind: GrantKind) -> GrantPage:
-    """Return the grants of a user, newest first, as far as the caller sees them."""
-    table = GRANT_TABLES.get((user.role, kind))
-    return grants.grants_of(caller, table, user.id) if table is not None else GrantPage([], is_cut=False)
 
 
 @bp.post("/people/<key>/revoke")
@@ -183,32 +170,6 @@ def reactivate(caller: Caller, key: str) -> Response:
     return redirect_to(f"/people/{user_id}", "User reactivated.")
 
 
-@bp.get("/people/<key>/delete")
-@auth.requires_administrator()
-def confirm_user_deletion(caller: Caller, key: str) -> Response:
-    user = require_user(caller, key, Action.DELETE)
-    grants_count = sum(
-        queries.count_rows(caller, each.model.__tablename__, f"{each.grantee}=eq.{user.id}")
-        for (role, _), each in GRANT_TABLES.items()
-        if role is user.role
-    )
-    return render_page(
-        "delete.html",
-        what=name(user.name, 160),
-        path=f"/people/{user.id}",
-        takes=[("access grants", grants_count)],
-        stops=[],
-    )
-
-
-@bp.post("/people/<key>/delete")
-@auth.requires_administrator(writes=True)
-def delete_user(caller: Caller, key: str) -> Response:
-    with request_deadline().writing() as transaction:
-        administration.delete_user(transaction, load_caller(transaction), read_uuid(key))
-    return redirect_to("/people", "User deleted.")
-
-
 # Forms
 
 
@@ -228,10 +189,11 @@ def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
     )
     if policy.default_role(caller.role) is not None:
         return plain
+    users = table_of("users")
     return (
         *plain,
         Field("role", "Role", "select", required=True, choices=fields.choices(NAMES, NAMES)),
-        row_choice(caller, "client_id", "Client", "clients", Action.READ),
+        row_choice(caller, users, users.references["client_id"], "Client"),
     )
 
 
@@ -242,12 +204,7 @@ def user_texts(user: UserAccount) -> dict[str, str]:
 
 def read_user_form(form_fields: Sequence[Field]) -> FormValues:
     """Return the values of the submitted form. `user_values` parses them."""
-    typed = {each.name: g.form.get(each.name, "") for each in form_fields}
-    values = FormValues({**typed, "building": " ".join(g.form.getlist("building"))})
-    for each in form_fields:
-        if each.required and not typed[each.name].strip():
-            values.problems[each.name] = f"{each.label} is required."
-    return values
+    return fields.read_texts(form_fields, g.form, building=" ".join(g.form.getlist("building")))
 
 
 def user_values(values: FormValues, names: Collection[str]) -> UserRequest:
@@ -273,13 +230,8 @@ def read_client(text: str) -> int | None:
 
 def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
     role = policy.default_role(caller.role)
-    buildings = queries.first_page(
-        caller,
-        "buildings",
-        "select=id,name,city,clients(name)&order=client_id,name,id",
-        BUILDINGS_LISTED_MAX,
-        within=Action.UPDATE,
-    )
+    text = "select=id,name,city,clients(name)&order=client_id,name,id"
+    buildings = queries.first_page(caller, "buildings", text, BUILDINGS_LISTED_MAX, within=Action.UPDATE)
     return render_page(
         "user_form.html",
         status,
@@ -296,14 +248,20 @@ def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
 
 def edit_page(user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200) -> Response:
     return render_page(
-        "user_form.html",
+        "form.html",
         status,
         title=f"Edit {name(user.name, 160)}",
         back=f"/people/{user.id}",
         fields=form_fields,
         values=values,
         verb="Save",
-        buildings=[],
-        are_first=False,
-        chosen=[],
     )
+
+
+HOOKS["users"] = Hooks(
+    path="people",
+    own_forms=True,
+    allowed=policy.may_administer,
+    sections=(account_section, explain_section, *(partial(grants_section, kind) for kind in GrantKind)),
+    actions=assign_action,
+)

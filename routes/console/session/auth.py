@@ -71,10 +71,19 @@ def requires_session(*, writes: bool = False, shares_snapshot: bool = True) -> C
     return guarded(lambda role: True, "this page", "caller", writes, shares_snapshot)
 
 
-def requires(action: Action, model: type[Model], *, shares_snapshot: bool = True) -> Callable[[View], View]:
-    """Decorate a view that requires a privilege on a relation. See `guarded` for `shares_snapshot`."""
+def requires(
+    action: Action,
+    model: type[Model],
+    *,
+    shares_snapshot: bool = True,
+    allowed: Callable[[Role], bool] = lambda role: True,
+) -> Callable[[View], View]:
+    """Decorate a view that requires a privilege on a relation, and a role for which `allowed` holds.
+
+    See `guarded` for `shares_snapshot`.
+    """
     return guarded(
-        lambda role: policy.permits(role, action, model),
+        lambda role: allowed(role) and policy.permits(role, action, model),
         f"table {model.__tablename__}",
         f"{action.value} {model.__tablename__}",
         action is not Action.READ,
@@ -211,6 +220,11 @@ def start_session(response: Response, signed_in: IssuedSession) -> None:
     cookie = SessionCookie(signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now)
     set_cookie(response, COOKIE, cookie_signer().encode(cookie), PATH)
     response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
+
+
+def rename_session(response: Response, name: str) -> None:
+    """Set the cookie of the current session with another name of its user."""
+    set_cookie(response, COOKIE, cookie_signer().encode(replace(g.session_cookie, name=name)), PATH)
 
 
 def refresh_session_cookie(response: Response) -> None:

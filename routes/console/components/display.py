@@ -1,0 +1,191 @@
+"""How rows are shown: the cells of a list, the lines of a page, and the cells of related rows.
+
+This module does not use Flask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from access.caller import Caller
+from engine.query.catalog import Attribute
+from engine.query.rule import Action
+from models.types import TIMESTAMP
+from routes.console.components.tables import MAP_COLUMNS, Row, RowReference, Table, referring
+from routes.console.components.template_filters import badge, moment, name, words
+
+LISTED_CHARACTERS_MAX = 60
+LONG_CHARACTERS_MAX = 90  # of a text with several lines
+MAP_URL = "https://www.openstreetmap.org/?mlat={0}&mlon={1}#map=18/{0}/{1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A shown value: its text, its link, and its CSS class on a page.
+
+    Screen readers read `about`. A telephone shows `slim` in place of the first column that it leaves out.
+    """
+
+    text: str
+    url: str = ""
+    kind: str = ""
+    badge: str = ""
+    about: str = ""
+    slim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column of a list. `sort` is the name of the column if the list can be in its order."""
+
+    label: str
+    kind: str
+    sort: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Rows as they are shown, and their keys."""
+
+    headings: list[Heading]
+    rows: list[list[Cell]]
+    keys: list[str]
+
+
+def label_of(attribute: Attribute) -> str:
+    return attribute.info.label or words(attribute.name)
+
+
+def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") -> Shown:
+    """Return rows as a list shows them. `without` is a column that the page shows elsewhere."""
+    table.hooks.prepare(caller, rows)
+    columns = [each for each in table.listed(caller) if each.name != without]
+    narrow = table.narrow(columns)
+    headings = [
+        Heading(label_of(each), kind_of(table, each, narrow), "" if each.name in table.references else each.name)
+        for each in columns
+    ]
+    has_link = bool(headings) and headings[0].sort == table.title_column
+    if not has_link:
+        headings.insert(
+            0, Heading("Number", "n wide" if without else "n", "id") if table.has_number else Heading("Row", "")
+        )
+    headings += [Heading("Map", "")] if table.place else []
+    headings += [Heading(words(each), "n") for each in table.hooks.counts]
+    cells: list[list[Cell]] = []
+    for row in rows:
+        cells.append([] if has_link else [link_cell(table, row)])
+        cells[-1] += [list_cell(table, caller, each, row) for each in columns]
+        cells[-1] += [map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if table.place else []
+        cells[-1] += [count_cell(table, row, each) for each in table.hooks.counts]
+    wide = next((place for place, each in enumerate(headings) if "wide" in each.kind), 0)
+    if wide:
+        cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
+    return Shown(headings, cells, [table.key_text(row) for row in rows])
+
+
+def link_cell(table: Table, row: Row) -> Cell:
+    """Return the link to the page of a row whose title the list does not show."""
+    key = table.key_text(row)
+    return Cell(key if table.has_number else "Open", table.url(row), about="" if table.has_number else key)
+
+
+def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
+    """Return the CSS classes of a list's column."""
+    is_number = attribute.type.numeric and attribute.name not in table.references
+    kinds = {
+        "n": is_number,
+        "when": attribute.name == table.title_column and not is_text(attribute),
+        "notes": attribute.info.multiline,
+        "wide": attribute.name not in narrow,
+    }
+    return " ".join(kind for kind, holds in kinds.items() if holds)
+
+
+def is_text(attribute: Attribute) -> bool:
+    return attribute.type.name == "text"
+
+
+def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
+    """Return a value in a list. The title is the link to the row's page."""
+    limit = LONG_CHARACTERS_MAX if attribute.info.multiline else LISTED_CHARACTERS_MAX
+    cell = value_cell(table, caller, attribute, row)
+    text = cut(cell.text, limit)
+    if attribute.name != table.title_column or cell.url:
+        return replace(cell, text=text)
+    if is_text(attribute) and row[attribute.name] is not None:
+        return Cell(name(row[attribute.name], limit), table.url(row))
+    about = f"{cut(table.title(row), limit)}, number {table.key_text(row)}"
+    none = f"No {label_of(attribute).lower()}"
+    return Cell(text if row[attribute.name] is not None else none, table.url(row), about=about)
+
+
+def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
+    """Return a value with its link."""
+    value, info = row.get(attribute.name), attribute.info
+    if attribute.name in table.hooks.cells:
+        return Cell(*table.hooks.cells[attribute.name](row))
+    if attribute.name in table.references and value is not None:
+        return reference_cell(caller, table.references[attribute.name], row)
+    known = info.allowed_values or info.common_values
+    if attribute.name in table.hooks.badges:
+        text = words(value) if value in known else str(value)
+        return Cell(text if value else f"No {label_of(attribute).lower()}", badge=badge(value))
+    if value is None:
+        return Cell("–")
+    if value in known:
+        return Cell(words(str(value)))
+    return Cell(moment(value) if attribute.type is TIMESTAMP else str(value))
+
+
+def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
+    """Return the title of a referred row, with its link."""
+    target, referred = reference.table, row.get(reference.embed)
+    if referred is None:
+        return Cell("–")
+    url = target.url(referred) if target.permits(caller, Action.READ) else ""
+    return Cell(name(target.title(referred)), url)
+
+
+def map_cell(row: Row, title: str = "") -> Cell:
+    """Return the place of a row as a link to a map."""
+    place = [row.get(each) for each in MAP_COLUMNS]
+    if None in place:
+        return Cell("")
+    text = "Map" if title else f"{place[0]}, {place[1]}"
+    return Cell(text, MAP_URL.format(*place), about=f"of {title}" if title else "")
+
+
+def count_cell(table: Table, row: Row, counted: str) -> Cell:
+    """Return the number of rows that refer to a row, with a link to their list."""
+    key = next(each for other, each in referring(table) if other.name == counted)
+    count = row[counted][0]["count"] if row[counted] else None
+    url = f"/console/{counted}?{key.column}=eq.{table.key_text(row)}"
+    return Cell("–" if count is None else f"{count:,}", url, about=f"of {name(table.title(row), 80)}")
+
+
+def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
+    """Return the values of a row's page with their labels."""
+    skipped = {*table.hooks.badges, *table.hooks.hidden, table.title_column}
+    if table.hooks.heading is None and table.title_column != "name":
+        skipped.discard(table.title_column)
+    skipped |= set(table.place) | (set() if table.has_number else set(table.relation.key) - table.references.keys())
+    lines = [
+        ("Number" if each.name == "id" else label_of(each), page_cell(table, caller, each, row))
+        for each in table.relation.attributes.values()
+        if each.name not in skipped
+    ]
+    place = map_cell(row) if table.place else Cell("")
+    return [*lines, ("Map", place)] if place.text else lines
+
+
+def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
+    cell = value_cell(table, caller, attribute, row)
+    reference = table.references.get(attribute.name)
+    if reference is not None and reference == table.parent and row[reference.embed] is None:
+        return Cell(f"Not visible: you were granted only this {table.noun}.")
+    return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell
+
+
+def cut(text: str, characters_max: int) -> str:
+    return text if len(text) <= characters_max else f"{text[: characters_max - 1].rstrip()}…"

@@ -1,0 +1,277 @@
+"""The console's view of a table, derived from its model (models/fields.py), and the hooks of special tables.
+
+This module does not use Flask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from access import policy
+from access.caller import Caller, Role
+from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
+from engine.query.rule import Action
+from models.errors import Fault
+from models.fields import Model, parent_of
+from models.types import BIGINT
+from routes.console.components.template_filters import name, words
+from routes.postgrest.requests import UnknownPath
+
+PATH = "/console"
+TITLE_CHARACTERS_MAX = 160
+MAP_COLUMNS = ("latitude", "longitude")
+Row = dict[str, Any]
+Section = tuple[str, Mapping[str, object]]
+"""A template of a part of a row's page, and its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a table's pages have beyond its model. Each hook is optional."""
+
+    path: str = ""
+    """The part of the URL. It defaults to the table's name."""
+    part_of: str = ""
+    """The reference to the row whose page lists, adds and edits the rows."""
+    part_path: str = ""
+    """The part of the URL below the page of that row."""
+    own_forms: bool = False
+    """The table's module has the forms that create and edit rows."""
+    is_counted: bool = True
+    """The list shows the total number of rows."""
+    allowed: Callable[[Role], bool] = field(default=lambda role: True)
+    """Whether a role with the privilege to read may open the pages."""
+    title: Callable[[Row], str] | None = None
+    """A row's name in links. `title_columns` are the columns that it needs."""
+    title_columns: tuple[str, ...] = ()
+    describe: Callable[[Row], str] | None = None
+    """A row in the middle of a sentence."""
+    heading: Callable[[Row], tuple[str, str]] | None = None
+    """The heading of a row's page, and its second part."""
+    badges: tuple[str, ...] = ()
+    """Columns that the list shows as badges, and the page beside its heading."""
+    counts: tuple[str, ...] = ()
+    """Tables that refer to a row. The list shows the number of their rows."""
+    filters: Callable[[Caller], dict[str, dict[str, str]]] = field(default=lambda caller: {})
+    """More filters of the list's selects: by column, the filter's value and its label."""
+    exact: tuple[str, ...] = ()
+    """Columns whose value the list's form takes as text."""
+    offers: Callable[[Any], list[Any]] = field(default=lambda query: [])
+    """Narrower lists for a list that takes too long (`lists.Offer`)."""
+    prepare: Callable[[Caller, list[Row]], None] = field(default=lambda caller, rows: None)
+    """Adds values to rows before they are shown."""
+    cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
+    """By column: the text and the URL of a row's value."""
+    hidden: tuple[str, ...] = ()
+    """Columns that the page leaves to a section."""
+    sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
+    """Parts of a row's page. The last argument is whether the caller may edit the row."""
+    actions: Callable[[Caller, Row], list[tuple[str, str]]] = field(default=lambda caller, row: [])
+    """Buttons of a row's page: their labels and URLs."""
+    links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
+    """Links at the foot of a row's page."""
+    initial: Mapping[str, str] = field(default_factory=dict)
+    """Values that the form of a new row shows."""
+    problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
+    """Problems of the values of a form, by field."""
+
+
+HOOKS: dict[str, Hooks] = {}
+NO_HOOKS = Hooks()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the registry with its pages."""
+
+    relation: Relation
+    hooks: Hooks
+
+    @property
+    def name(self) -> str:
+        return self.relation.name
+
+    @property
+    def model(self) -> type[Model]:
+        return self.relation.model
+
+    @property
+    def label(self) -> str:
+        """The singular, such as "Audit entry"."""
+        spaced = "".join(f" {each}" if each.isupper() else each for each in self.model.__name__)
+        return self.model.label or words(spaced.strip().lower())
+
+    @property
+    def noun(self) -> str:
+        return self.label[:1].lower() + self.label[1:]
+
+    @property
+    def plural(self) -> str:
+        return self.model.plural or words(self.name)
+
+    @property
+    def path(self) -> str:
+        return f"/{self.hooks.path or self.name}"
+
+    @property
+    def title_column(self) -> str:
+        by_default = "name" if "name" in self.relation.attributes else self.relation.key[0]
+        return self.model.title_column or by_default
+
+    @property
+    def title_columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.hooks.title_columns)))
+
+    @property
+    def order(self) -> str:
+        return self.model.list_order or f"{self.title_column}.asc"
+
+    @property
+    def has_number(self) -> bool:
+        """Whether the key is one number."""
+        return len(self.relation.key) == 1 and self.relation.attributes[self.relation.key[0]].type is BIGINT
+
+    @cached_property
+    def references(self) -> dict[str, RowReference]:
+        """The references of the table's columns, by column."""
+        referred = [each.referred for each in self.relation.foreign_keys]
+        return {
+            each.column: RowReference(each, is_only=referred.count(each.referred) == 1)
+            for each in self.relation.foreign_keys
+        }
+
+    @property
+    def parent(self) -> RowReference | None:
+        """The reference to the row that determines the client, if the table has no client of its own."""
+        return self.references.get(self.model.tenant or "") if parent_of(self.model) is not None else None
+
+    def listed(self, caller: Caller) -> list[Attribute]:
+        """Return the columns of the list, the title first. A user of one client needs no column of the client."""
+        leaves_out = self.model.tenant if caller.client_id is not None and self.parent is None else None
+        columns = [each for each in self.relation.attributes.values() if each.info.listed and each.name != leaves_out]
+        columns.sort(key=lambda each: each.name != self.title_column)
+        return columns
+
+    def narrow(self, columns: Sequence[Attribute]) -> set[str]:
+        """Return the names of the columns that a telephone shows."""
+        marked = {each.name for each in columns if each.info.narrow}
+        first = columns[:2] if self.title_column in self.references else columns[:3]
+        return {self.title_column} | (marked or {each.name for each in first})
+
+    def select(self, columns: str) -> str:
+        """Return `select=` for these columns, the title columns and the referred rows."""
+        embeds = [each.select() for each in self.references.values()]
+        counts = [f"{each}(count)" for each in self.hooks.counts]
+        return ",".join(filter(None, (columns, *embeds, *counts)))
+
+    def list_select(self, caller: Caller) -> str:
+        """Return `select=` for the columns of the list."""
+        columns = (*self.title_columns, *(each.name for each in self.listed(caller)), *self.place)
+        return self.select(",".join(dict.fromkeys(columns)))
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The columns of a place on the map, if the table has them."""
+        return MAP_COLUMNS if self.relation.attributes.keys() >= set(MAP_COLUMNS) else ()
+
+    def permits(self, caller: Caller, action: Action) -> bool:
+        """Return whether the caller's role has the privilege and may open the pages."""
+        return self.permits_role(caller.role, action)
+
+    def permits_role(self, role: Role, action: Action) -> bool:
+        return self.hooks.allowed(role) and policy.permits(role, action, self.model)
+
+    @property
+    def writable(self) -> set[str]:
+        """The columns of the forms. Databases generate numbers and times."""
+        return {
+            each.name
+            for each in self.relation.attributes.values()
+            if each.default is None and (each.name not in self.relation.key or each.name in self.references)
+        }
+
+    def choice_query(self) -> str:
+        """Return the query string of the rows to choose from."""
+        order = ",".join((self.title_column, *self.relation.key))
+        return f"select={','.join(self.title_columns)}&order={order}"
+
+    # Rows
+
+    def describe(self, row: Row) -> str:
+        """Return a row in the middle of a sentence."""
+        if self.hooks.describe is not None:
+            return self.hooks.describe(row)
+        title = self.title(row)
+        is_named = self.title_column not in self.relation.key and self.hooks.title is None
+        return name(title, TITLE_CHARACTERS_MAX) if is_named else title[:1].lower() + title[1:]
+
+    def key_text(self, row: Row) -> str:
+        return ",".join(str(row[each]) for each in self.relation.key)
+
+    def url(self, row: Row) -> str:
+        return f"{PATH}{self.path}/{quote(self.key_text(row))}"
+
+    def filters(self, key: object) -> str:
+        """Return the query string of the row with this key; raise UnknownPath if the text is not a key."""
+        texts = str(key).split(",") if len(self.relation.key) > 1 else [str(key)]
+        if len(texts) != len(self.relation.key):
+            raise UnknownPath
+        pairs = zip(self.relation.key, texts, strict=True)
+        if self.has_number:
+            return f"{self.relation.key[0]}=eq.{key}"
+        try:
+            values = [(name, self.relation.attributes[name].type.read_text(text)) for name, text in pairs]
+        except Fault as fault:
+            raise UnknownPath from fault
+        return "&".join(f"{name}=eq.{quote(str(value))}" for name, value in values)
+
+    def title(self, row: Row) -> str:
+        """Return the name of a row in links and messages."""
+        if self.hooks.title is not None:
+            return self.hooks.title(row)
+        if self.title_column in self.relation.key or row[self.title_column] is None:
+            return f"{self.label} {self.key_text(row)}"
+        return str(row[self.title_column])
+
+
+@dataclass(frozen=True)
+class RowReference:
+    """A column that refers to a row of a table. `is_only`: no other column refers to the table."""
+
+    key: ForeignKey
+    is_only: bool
+
+    @property
+    def column(self) -> str:
+        return self.key.column
+
+    @property
+    def table(self) -> Table:
+        return table_of(self.key.referred)
+
+    @property
+    def embed(self) -> str:
+        """The name of the referred row in a row of the table."""
+        return self.key.referred if self.is_only else f"{self.column}_row"
+
+    def select(self, columns: str = "") -> str:
+        hint = "" if self.is_only else f"{self.embed}:{self.key.referred}!{self.key.name}"
+        return f"{hint or self.embed}({columns or ','.join(self.table.title_columns)})"
+
+
+def table_of(name: str) -> Table:
+    return Table(catalog().relations[name], HOOKS.get(name, NO_HOOKS))
+
+
+def all_tables() -> list[Table]:
+    """Return the tables of the registry in its order."""
+    return [table_of(name) for name in catalog().relations]
+
+
+def referring(table: Table) -> list[tuple[Table, ForeignKey]]:
+    """Return the tables with a reference to a table, and the reference."""
+    return [(each, key) for each in all_tables() for key in each.relation.foreign_keys if key.referred == table.name]

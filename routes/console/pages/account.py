@@ -1,0 +1,100 @@
+"""/console/account: a user's own name, password and sessions."""
+
+from __future__ import annotations
+
+from flask import Response, g
+
+from access.accounts import own_account, people
+from access.accounts import sign_in as accounts_sign_in
+from access.accounts.own_account import OwnAccountChanges
+from access.accounts.sign_in import Scope
+from access.caller import Caller
+from access.decorators import load_caller
+from engine.current import reading
+from routes.auth import client_address, request_deadline
+from routes.console.components.fields import Field, FormValues, read_texts
+from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.records import save
+from routes.console.session import auth
+
+NAME = (Field("name", "Name", required=True),)
+PASSWORD = (
+    Field("current_password", "Current password", "password", required=True, autocomplete="current-password"),
+    Field(
+        "password",
+        "New password",
+        "password",
+        required=True,
+        hint="At least 6 characters.",
+        autocomplete="new-password",
+    ),
+)
+
+
+@bp.get("/account")
+@auth.requires_session()
+def account(caller: Caller) -> Response:
+    return render_account(caller)
+
+
+@bp.post("/account/name")
+@auth.requires_session(writes=True)
+def change_name(caller: Caller) -> Response:
+    values = read_texts(NAME, g.form)
+
+    def store() -> Response:
+        change_account(caller, OwnAccountChanges(None, values.typed["name"], {}, None, None))
+        response = redirect_to("/account", "Name saved.")
+        auth.rename_session(response, values.typed["name"])
+        return response
+
+    return save(values, store, lambda status: render_account(caller, name_values=values, status=status))
+
+
+@bp.post("/account/password")
+@auth.requires_session(writes=True)
+def change_password(caller: Caller) -> Response:
+    values = read_texts(PASSWORD, g.form)
+
+    def store() -> Response:
+        typed = values.typed
+        change_account(caller, OwnAccountChanges(None, None, {}, typed["password"], typed["current_password"]))
+        return redirect_to("/account", "Password changed. Your other sessions have ended.")
+
+    return save(values, store, lambda status: render_account(caller, password_values=values, status=status))
+
+
+@bp.post("/account/sessions")
+@auth.requires_session(writes=True)
+def end_other_sessions(caller: Caller) -> Response:
+    with request_deadline().writing() as transaction:
+        accounts_sign_in.sign_out(transaction, load_caller(transaction), Scope.OTHERS)
+    return redirect_to("/account", "Your other sessions have ended.")
+
+
+def change_account(caller: Caller, changes: OwnAccountChanges) -> None:
+    until = request_deadline()
+    new = own_account.prepare_password(caller, changes, client_address(), until)
+    with until.writing() as transaction:
+        own_account.change_own_account(transaction, load_caller(transaction), changes, new)
+
+
+def render_account(
+    caller: Caller, name_values: FormValues | None = None, password_values: FormValues | None = None, status: int = 200
+) -> Response:
+    with reading() as transaction:
+        user = people.by_id(transaction, caller.id or "")
+        sessions = accounts_sign_in.list_sessions(transaction, caller.id or "")
+    assert user is not None, "just looked up"
+    return render_page(
+        "account.html",
+        status,
+        user=user,
+        role=ROLE_NAMES[user.role],
+        name_fields=NAME,
+        name_values=name_values or FormValues({"name": user.name}),
+        password_fields=PASSWORD,
+        password_values=password_values or FormValues({}),
+        sessions=sessions,
+        current=caller.session_id,
+    )
