@@ -2,7 +2,8 @@
 
 The database stores a digest of the key. A caller may create a key for themselves and for any user whom they may change.
 A new password, a global sign-out, or another role or client of the user ends it; a ban suspends it. The creator knows
-the key: it also ends with the creator or with their role or client, and their ban suspends it. The audit log records creation and revocation. access/session.py looks a key up.
+the key: it also ends with the creator or with their role or client, and their ban suspends it. The audit log records
+creation and revocation. access/session.py looks a key up.
 """
 
 from __future__ import annotations
