@@ -16,7 +16,6 @@ from flask import Blueprint, current_app
 import config
 from access.accounts import people
 from access.accounts.user_import import import_user
-from access.caller import Role
 from engine.attach import attach_url
 from engine.current import database, reading
 from engine.maintenance import backup, clock_reset, import_export, readonly_file
@@ -61,21 +60,22 @@ EXPECTED_ARCHIVE = (
 )
 
 
-@bp.cli.command("import", cls=CreatingCommand)
+IMPORT_FORMATS = """\b
+FILE is a JSON object of tables and their rows, as `export` writes it:
+  {"clients": [{"id": 1, "name": "Acme"}], "buildings": [{"name": "Depot", "client_id": 1}]}
+With --table NAME, FILE is a JSON array of rows, or CSV whose first line names the columns:
+  flask --app app import --table buildings buildings.csv
+An omitted id is chosen. A user's row may also have a password.
+The tables are clients, users, inspectors, buildings, inspections, reports_lead,
+and client_admin_ and client_manager_ with building_access and inspection_access.
+"""
+
+
+@bp.cli.command("import", cls=CreatingCommand, epilog=IMPORT_FORMATS)
 @click.argument("file", type=FILE)
 @click.option("--table", type=click.Choice(import_export.ORDER), metavar="NAME", help="The table of the rows in FILE.")
 def import_file(file: Path, table: str | None) -> None:
-    """Import FILE, completely or not at all. `-` is standard input.
-
-    \b
-    FILE is a JSON object of tables and their rows, as `export` writes it:
-      {"clients": [{"id": 1, "name": "Acme"}], "buildings": [{"name": "Depot", "client_id": 1}]}
-    With --table NAME, FILE is a JSON array of rows, or CSV whose first line names the columns:
-      flask --app app import --table buildings buildings.csv
-    An omitted id is chosen. A user's row may also have a password.
-    The tables are clients, users, inspectors, buildings, inspections, reports_lead,
-    and client_admin_ and client_manager_ with building_access and inspection_access.
-    """
+    """Import FILE, completely or not at all. `-` is standard input."""
     try:
         content = read_archive(read_input(file), table)
         counts = import_export.import_archive(database(), content, import_user)
@@ -191,11 +191,12 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
             user_id = people.create_user_with_password(
                 transaction, email, name, role, client_id, None if password == PASSWORD_NONE else password
             )
+            is_first = transaction.value("SELECT count(*) FROM users") == 1
     except Fault as fault:
         fail(str(fault))
     checkpoint()
     print_line(str(user_id), done=f"created user {user_id}")
-    if role == Role.SUPER_ADMIN.value:
+    if is_first and is_terminal():
         host, port = config.bind_address()
         shown = f"[{host}]" if ":" in host else host
         click.echo(
@@ -205,7 +206,12 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
         )
 
 
-@bp.cli.command("create-database", cls=CreatingCommand, hidden=True)
+def is_terminal() -> bool:
+    """Return whether a person reads standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@bp.cli.command("create-database", cls=CreatingCommand)
 def create_database() -> None:
     """Create the database if it is missing."""
 

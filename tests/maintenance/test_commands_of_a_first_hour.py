@@ -14,6 +14,7 @@ import pytest
 import config
 from app import create_app
 from engine.reporting.first_steps import FirstStep, StepState, read_first_steps
+from routes.cli import commands
 from tests.support import databases, tokens
 from tests.support.applications import import_world, open_app
 
@@ -53,7 +54,8 @@ def test_reading_command_creates_no_database(project: Path, words: list[str], ha
 
 
 @pytest.mark.sqlite
-def test_writing_command_creates_the_database_and_says_so(project: Path) -> None:
+def test_writing_command_creates_the_database_and_says_so(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "is_terminal", lambda: True)
     words = ("create-user", "root@example.org", "--role", "super_admin", "--password", "correct horse battery")
 
     ended = run(*words)
@@ -62,6 +64,8 @@ def test_writing_command_creates_the_database_and_says_so(project: Path) -> None
     assert f"created {project / 'instance' / 'walkthrough.db'}" in ended.output
     assert "Next: run bin/serve, open http://127.0.0.1:8000/console/" in ended.output
     assert run("check").exit_code == 0
+    second = run(*words[:1], "two@example.org", *words[2:])
+    assert (second.exit_code, "Next" in second.output) == (0, False)
 
 
 @pytest.mark.sqlite
