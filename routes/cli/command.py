@@ -100,6 +100,13 @@ class KeysCommand(Command):
         super().require_database(app)
 
 
+class StandaloneCommand(Command):
+    """A command that uses no database."""
+
+    def require_database(self, app: Flask) -> None:
+        """Do nothing."""
+
+
 class RecoveryCommand(Command):
     """A command that also works if the database cannot be opened for writing."""
 

@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import sys
+import textwrap
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -60,20 +61,22 @@ EXPECTED_ARCHIVE = (
 )
 
 
-IMPORT_FORMATS = """\b
+IMPORT_FORMATS = f"""\b
 FILE is a JSON object of tables and their rows, as `export` writes it:
-  {"clients": [{"id": 1, "name": "Acme"}], "buildings": [{"name": "Depot", "client_id": 1}]}
+  {{"clients": [{{"id": 1, "name": "Acme"}}], "buildings": [{{"name": "Depot", "client_id": 1}}]}}
 With --table NAME, FILE is a JSON array of rows, or CSV whose first line names the columns:
   flask --app app import --table buildings buildings.csv
 An omitted id is chosen. A user's row may also have a password.
-The tables are clients, users, inspectors, buildings, inspections, reports_lead,
-and client_admin_ and client_manager_ with building_access and inspection_access.
+\b
+{textwrap.fill("The tables are " + ", ".join(import_export.archive_tables()) + ".")}
 """
 
 
 @bp.cli.command("import", cls=CreatingCommand, epilog=IMPORT_FORMATS)
 @click.argument("file", type=FILE)
-@click.option("--table", type=click.Choice(import_export.ORDER), metavar="NAME", help="The table of the rows in FILE.")
+@click.option(
+    "--table", type=click.Choice(import_export.archive_tables()), metavar="NAME", help="The table of the rows in FILE."
+)
 def import_file(file: Path, table: str | None) -> None:
     """Import FILE, completely or not at all. `-` is standard input."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -182,6 +183,8 @@ def test_first_steps_are_listed_until_all_are_done(tmp_path: Path, rows: dict, d
     assert steps == [StepState(step, step.value in done.split(), step is following) for step in FirstStep]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
     page = environment.get_template("first_steps.html").render(first_steps=steps)
+    links = re.findall(r'href="([^"]*)"', page)
+    assert set(links) <= {rule.rule for rule in app.url_map.iter_rules()}
     assert page.count("<li>") == 4
     assert page.count('aria-current="step"') == 1
     assert page.count("(done)") == len(done.split())
