@@ -18,7 +18,8 @@ from serving.logging import JsonLines
 from tests.access.test_access_matrix import READABLE
 from tests.conftest import ADA, BOB, CAST, MIA, MOE, RESOURCES, ROOT, Response
 from tests.support import tokens
-from tests.support.access_requests import keys, send_valid_write
+from tests.support.access_requests import keys, send_write
+from tests.support.factories import existing_row
 from tests.support.signin import PASSWORDS, Service, error, reused_service
 
 SUPER = Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
@@ -152,7 +153,7 @@ def test_read_only_key_writes_no_table(service: Service, who: str) -> None:
 
     for table in RESOURCES:
         for method in ("POST", "PATCH", "PUT", "DELETE"):
-            response = send_valid_write(lambda _: api, "key", method, table)
+            response = send_write(lambda _: api, "key", method, table, existing_row(table))
             assert (response.status, response.code) == (403, "42501"), (method, table)
     assert dump_of(service) == before
 
