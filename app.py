@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -15,7 +16,7 @@ from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served
-from routes.cli.command import DATABASE_ERROR
+from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
 from routes.flask_app import ApiFlask
 from routes.register import register
 
@@ -42,7 +43,13 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
         is_served_by_others = not has_right_to_serve and is_served(database.path)
-        check.ensure_schema(database, is_served_by_others=is_served_by_others)
+        create = partial(check.ensure_schema, database, is_served_by_others=is_served_by_others)
+        missing = missing_database(database.path, create) if config.has_default_database(overrides) else None
+        if missing is not None:
+            app.extensions[MISSING_DATABASE] = missing
+            app.wsgi_app = partial(refuse_to_serve, missing.message())  # type: ignore[method-assign]
+        else:
+            create()
     except check.MaintenanceError as error:
         # Some commands work without an open database.
         is_command = click.get_current_context(silent=True) is not None
@@ -52,6 +59,14 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]
     register(app)
     return app
+
+
+def missing_database(path: Path | None, create: Callable[[], None]) -> MissingDatabase | None:
+    """Return the missing default database of a `flask` command, which decides whether to create it; otherwise None."""
+    is_command = click.get_current_context(silent=True) is not None
+    if path is None or path.exists() or not is_command:
+        return None
+    return MissingDatabase(path, config.DEMONSTRATION, create)
 
 
 def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 __version__ = "0.1.0"
 
 PROJECT = Path(__file__).resolve().parent
+DEMONSTRATION = PROJECT / "instance" / "demo.db"
 SECRETS_NAME = "keys.json"
 
 KEY_BYTES_MIN = 32  # HS256 requires a key of at least the hash's length (RFC 7518, section 3.2)
@@ -104,6 +105,11 @@ def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
     if _inherited and overrides is None:
         return _inherited[-1]
     return prepare(overrides)
+
+
+def has_default_database(overrides: Mapping[str, object] | None = None) -> bool:
+    """Return whether no DATABASE_URL is set, so that the database is the default file."""
+    return "DATABASE_URL" not in _merge(overrides, os.environ)
 
 
 def set_inherited(settings: Settings) -> None:

@@ -285,6 +285,28 @@ CREATE TABLE devices (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX devices_user_id ON devices (user_id);
 
+-- API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+-- read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
+-- that the service key made has no creator.
+CREATE TABLE api_keys (
+    id           TEXT PRIMARY KEY NOT NULL,
+    user_id      TEXT NOT NULL,
+    name         TEXT NOT NULL,
+    digest       TEXT NOT NULL,
+    read_only    INTEGER NOT NULL,
+    created_at   INTEGER NOT NULL,
+    last_used_at INTEGER,
+    expires_at   INTEGER,
+    created_by   TEXT,
+    CONSTRAINT api_keys_digest_key UNIQUE (digest),
+    CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT api_keys_name_check CHECK (length(CAST(name AS BLOB)) <= 256),
+    CONSTRAINT api_keys_read_only_check CHECK (read_only BETWEEN 0 AND 1)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_keys_user_id ON api_keys (user_id);
+CREATE INDEX api_keys_created_by ON api_keys (created_by);
+
 -- Single values of this database, such as the clock's latest time.
 CREATE TABLE facts (
     name  TEXT PRIMARY KEY NOT NULL,
@@ -413,6 +435,7 @@ WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
     DELETE FROM devices WHERE user_id = NEW.id;
+    DELETE FROM api_keys WHERE user_id = NEW.id OR created_by = NEW.id;
     INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;

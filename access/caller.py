@@ -48,12 +48,17 @@ GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The user who sends a request. `id` is None for the service key, which belongs to no user."""
+    """The user who sends a request. `id` is None for the service key, which belongs to no user.
+
+    A request with a user's API key has its id as `api_key_id`. The key may be read-only.
+    """
 
     id: str | None
     client_id: int | None
     profile: GrantProfile
     session_id: str | None = None
+    api_key_id: str | None = None
+    is_read_only: bool = False
 
     @property
     def role(self) -> Role:

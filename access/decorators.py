@@ -19,7 +19,7 @@ from access.accounts.access_token import Claims, InvalidToken, TokenSigner, requ
 from access.accounts.refresh_token import RefreshTokens
 from access.caller import SERVICE_CALLER, Caller, Role
 from access.policy import PermissionDenied
-from access.session import look_up_caller
+from access.session import Credential, InvalidApiKey, KeyDigest, key_digest, look_up_caller, look_up_key
 from engine.current import on_any_server, reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
@@ -33,12 +33,15 @@ HEADER_CHARACTERS_CACHED_MAX = 2_048
 View = TypeVar("View", bound=Callable[..., object])
 
 
-class InvalidApiKey(Fault):
-    """A request without an apikey, or with an unknown one."""
-
-
 class AnonymousDenied(Fault):
     """A request without a token. Anonymous requests have no privileges (401, 42501)."""
+
+
+class ReadOnlyApiKey(PermissionDenied):
+    """A write with an API key that only reads."""
+
+    def __init__(self) -> None:
+        super().__init__("permission denied: the API key is read-only")
 
 
 class UnguardedView(RuntimeError):
@@ -47,10 +50,15 @@ class UnguardedView(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """The claims of a request. `claims` is None for the service key and for an anonymous request."""
+    """What a request is authenticated by.
 
-    claims: Claims | None
+    `credential` is None for the service key and for an anonymous request. `apikey` is a user's API key that stands in
+    the apikey header beside another credential: it has to be in force, and decides nothing else.
+    """
+
+    credential: Credential | None
     is_anonymous: bool
+    apikey: KeyDigest | None = None
 
 
 class Authenticator:
@@ -75,11 +83,20 @@ class Authenticator:
 
     def authenticate_uncached(self, apikey: str | None, authorization: str | None) -> Authentication:
         """Return the same without the cache. The result depends on the headers and the keys alone."""
-        check_apikey(self, apikey)
-        token = bearer_token(self, authorization)
-        if token is None or self.is_service(token):
-            return Authentication(None, is_anonymous=token is None)
-        return Authentication(self.signers.read(token), is_anonymous=False)
+        token = bearer_token(authorization)
+        bearer_key = key_digest(token) if token is not None else None
+        key = None
+        if apikey is not None or bearer_key is None:
+            key = check_apikey(self, apikey)
+        if token is None or self.is_anon(token):
+            # The apikey alone: that of a user or the service key.
+            is_anonymous = key is None and not self.is_service(apikey or "")
+            return Authentication(key, is_anonymous)
+        if self.is_service(token):
+            return Authentication(None, False, key)
+        if bearer_key is not None:
+            return Authentication(bearer_key, False, key if key != bearer_key else None)
+        return Authentication(self.signers.read(token), False, key)
 
     def is_service(self, secret: str) -> bool:
         """Return whether a secret is the service key."""
@@ -103,18 +120,26 @@ def authenticator() -> Authenticator:
     return keys
 
 
-def check_apikey(keys: Authenticator, apikey: str | None) -> None:
-    """Raise InvalidApiKey if the apikey is wrong, or if it is required and missing."""
+def check_apikey(keys: Authenticator, apikey: str | None) -> KeyDigest | None:
+    """Raise InvalidApiKey if the apikey is wrong, or if it is required and missing.
+
+    Return a user's API key, which the caller of this function still has to look up.
+    """
     if apikey is None:
         if keys.required:
             raise InvalidApiKey("No API key found in request", hint="No `apikey` request header was found.")
+        return None
     # Both comparisons always run, so that the duration reveals nothing.
-    elif not (keys.is_anon(apikey) | keys.is_service(apikey)):
+    if keys.is_anon(apikey) | keys.is_service(apikey):
+        return None
+    key = key_digest(apikey)
+    if key is None:
         raise InvalidApiKey("Invalid API key", hint="Double check your API key.")
+    return key
 
 
-def bearer_token(keys: Authenticator, header: str | None) -> str | None:
-    """Return the bearer token of an Authorization header, or None for an anonymous request."""
+def bearer_token(header: str | None) -> str | None:
+    """Return the bearer token of an Authorization header, or None."""
     if header is None:
         return None
     scheme, _, token = header.partition(" ")
@@ -123,7 +148,7 @@ def bearer_token(keys: Authenticator, header: str | None) -> str | None:
     token = token.strip()
     if not token:
         raise InvalidToken("Empty JWT is sent in Authorization header")
-    return None if keys.is_anon(token) else token
+    return token
 
 
 def current_time() -> int:
@@ -135,15 +160,50 @@ def current_time() -> int:
 def load_caller(transaction: Transaction) -> Caller:
     """Return the request's caller as of this transaction, and make them the actor of its writes.
 
-    A write calls this after it waited for the lock. Raise RefusedClaims if the token no longer counts.
+    A write calls this after it waited for the lock. Raise RefusedClaims or InvalidApiKey if the credential no longer
+    counts, and ReadOnlyApiKey for a write with a key that only reads.
     """
     state = request_state.state()
-    claims: Claims | None = state.claims
-    caller = SERVICE_CALLER if claims is None else look_up_caller(transaction, claims)
-    if transaction.writes:
-        transaction.set_actor(caller.id)
+    caller = look_up(transaction, state.credential)
     state.caller = caller
+    if caller.api_key_id is not None:
+        state.api_key_id = caller.api_key_id
+    if transaction.writes:
+        require_writable(caller)
+        transaction.set_actor(caller.id)
     return caller
+
+
+def look_up(transaction: Transaction, credential: Credential | None) -> Caller:
+    """Return the caller of a credential; None is the service key. Raise RefusedClaims or InvalidApiKey."""
+    if credential is None:
+        return SERVICE_CALLER
+    if isinstance(credential, KeyDigest):
+        return look_up_key(transaction, credential)
+    return look_up_caller(transaction, credential)
+
+
+def require_writable(caller: Caller) -> None:
+    """Raise ReadOnlyApiKey if the caller's API key only reads."""
+    if caller.is_read_only:
+        raise ReadOnlyApiKey
+
+
+def authenticate_request() -> Authentication:
+    """Return the request's authentication; raise a fault if its token or the apikey beside it is not in force."""
+    environ = request_state.request().environ
+    authentication = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
+    if isinstance(authentication.credential, Claims):
+        require_in_force(authentication.credential, current_time())
+    if authentication.apikey is not None:
+        require_key_in_force(authentication.apikey)
+    return authentication
+
+
+def require_key_in_force(key: KeyDigest) -> None:
+    """Raise InvalidApiKey if a user's API key is not in force."""
+    with reading() as transaction:
+        look_up_key(transaction, key)
 
 
 def guarded(
@@ -168,37 +228,46 @@ def guarded(
 
     @wraps(view)
     def guarded_view(*arguments: object, **named: object) -> object:
-        environ = request_state.request().environ
-        authentication = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
+        authentication = authenticate_request()
         if authentication.is_anonymous:
             raise AnonymousDenied(f"permission denied for {denied}")
         state = request_state.state()
         # The state outlives a request inside an open application context: remove the caller of the previous one.
         state.caller = None
-        claims = state.claims = authentication.claims
-        if claims is not None:
-            require_in_force(claims, current_time())
-        role = SERVICE_CALLER.role if claims is None else claims.role
+        credential = state.credential = authentication.credential
         if receive_body is not None:
             receive_body()
         if loads_caller:
             try:
-                require(allowed, role, denied)
+                require(allowed, writing_role(credential), denied)
                 return view(*arguments, **named)
             finally:
                 require_looked_up()
         if not in_snapshot:
             with reading() as transaction:
                 caller = load_caller(transaction)
-            require(allowed, role, denied)
+            require(allowed, caller.role, denied)
+            require_writable(caller)
             return view(caller, *arguments, **named)
         with reading() as transaction:
             caller = load_caller(transaction)
-            require(allowed, role, denied)
+            require(allowed, caller.role, denied)
             run = partial(view, caller, *arguments, **named)
             return on_any_server(transaction, run) if is_read_only else run()
 
     return cast(View, guarded_view)
+
+
+def writing_role(credential: Credential | None) -> Role:
+    """Return the role of a request that writes. The role of an API key is looked up, since the key does not name it."""
+    if credential is None:
+        return SERVICE_CALLER.role
+    if isinstance(credential, Claims):
+        return credential.role
+    with reading() as transaction:
+        caller = load_caller(transaction)
+    require_writable(caller)
+    return caller.role
 
 
 def require_looked_up() -> None:
@@ -289,12 +358,10 @@ def requires_administrator(*, writes: bool) -> Callable[[View], View]:
 
 def require_valid_credentials() -> None:
     """Raise a fault if the apikey is missing or wrong, or if the request has a token that does not count."""
-    environ = request_state.request().environ
-    claims = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION")).claims
-    if claims is not None:
-        require_in_force(claims, current_time())
+    credential = authenticate_request().credential
+    if credential is not None:
         with reading() as transaction:
-            look_up_caller(transaction, claims)
+            look_up(transaction, credential)
 
 
 def requires_valid_credentials(view: View) -> View:
@@ -313,7 +380,9 @@ def requires_apikey(view: View) -> View:
 
     @wraps(view)
     def guarded_view(*arguments: object, **named: object) -> object:
-        check_apikey(authenticator(), request_state.request().environ.get("HTTP_APIKEY"))
+        key = check_apikey(authenticator(), request_state.request().environ.get("HTTP_APIKEY"))
+        if key is not None:
+            require_key_in_force(key)
         return view(*arguments, **named)
 
     return set_requirement(cast(View, guarded_view), "apikey")

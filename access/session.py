@@ -1,12 +1,17 @@
-"""Look up the caller of verified claims: the user as of now, by one statement that uses an index.
+"""Look up the caller of verified claims or of an API key: the user as of now, by one statement that uses an index.
 
 The result is cached until the next commit. The same error text refuses deleted users, disabled users, ended sessions,
-and tokens of another role or client. The sign-in routes distinguish these cases by the fault's class.
+and tokens of another role or client. The sign-in routes distinguish these cases by the fault's class. One error refuses
+every API key that is not in force.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,7 +23,8 @@ from engine.query.statement import Binding, Slot, Statement, compile_statement, 
 from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
 from engine.storage.transaction import Transaction
 from models.building import Building
-from models.credential import CREDENTIALS, SESSIONS
+from models.credential import API_KEYS, CREDENTIALS, SESSIONS
+from models.errors import Fault
 from models.types import Bound
 from models.user import User
 
@@ -34,6 +40,25 @@ class UserDisabled(RefusedClaims):
 class SessionGone(RefusedClaims):
     """The token's session has ended, or a token without a session was issued before a global sign-out."""
 
+
+class InvalidApiKey(Fault):
+    """A request without an apikey, or with one that is unknown or no longer in force."""
+
+
+KEY_PREFIX = "wt_"
+"""The prefix of users' API keys. It makes leaked keys recognizable."""
+KEY_TEXT = re.compile(KEY_PREFIX + "[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDigest:
+    """The digest of a user's API key. The database stores it in place of the key."""
+
+    text: str
+
+
+Credential = Claims | KeyDigest
+"""What names the user of a request."""
 
 UserColumns = tuple[str, int | None, int | None, int | None, bool, bool, bool]
 """Role, client, disabled until, tokens valid since; whether the session exists; whether the user holds building grants
@@ -105,6 +130,84 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
         raise RefusedClaims(REFUSED)
     profile = GRANT_PROFILES[claims.role, bool(buildings), bool(inspections)]
     return Caller(claims.user_id, client_id, profile, claims.session_id)
+
+
+def key_digest(text: str) -> KeyDigest | None:
+    """Return the digest of an API key, or None for other text.
+
+    A key has 256 random bits and needs neither salt nor slow hash. The look-up compares digests, so its duration
+    reveals nothing about a key.
+    """
+    if KEY_TEXT.fullmatch(text) is None:
+        return None
+    return KeyDigest(hashlib.sha256(text.encode()).hexdigest())
+
+
+def look_up_key(transaction: Transaction, key: KeyDigest) -> Caller:
+    """Return the caller of an API key; raise InvalidApiKey if it is not in force."""
+    row, positions = transaction.cached(("api_key", key.text), partial(read_key, transaction, key))
+    if row is None:
+        raise invalid_key()
+    key_id, is_read_only, created_at, expires_at, user_id, role, client_id, tokens_since, *more = row
+    disabled_until, creator_disabled_until, buildings, inspections = more
+    if positions is not None:
+        transaction.positions = positions
+    is_suspended = max(disabled_until or 0, creator_disabled_until or 0) > transaction.unix
+    if is_suspended or created_at < (tokens_since or 0):
+        raise invalid_key()
+    if expires_at is not None and expires_at <= transaction.unix:
+        raise invalid_key()
+    profile = GRANT_PROFILES[Role(role), bool(buildings), bool(inspections)]
+    return Caller(str(user_id), client_id, profile, None, str(key_id), bool(is_read_only))
+
+
+def invalid_key() -> InvalidApiKey:
+    return InvalidApiKey("Invalid API key", hint="The key is unknown, has expired or was revoked.")
+
+
+def read_key(transaction: Transaction, key: KeyDigest) -> tuple[tuple[Any, ...] | None, ReplicationPositions | None]:
+    """Return the key with its user as of this snapshot, or None."""
+    with_positions = transaction.reports_positions
+    statement = key_statement(transaction.dialect.name, with_positions)
+    row = transaction.one(statement.sql, statement.bind(Binding(new=(key.text,))))
+    if row is None:
+        return None, None
+    return tuple(row[:12]), ReplicationPositions(*row[12:]) if with_positions else None
+
+
+@cache
+def key_statement(database: str, with_positions: bool) -> Statement:
+    """Return the statement for an API key and the columns of its user, as in `lookup_statement`."""
+    user, creator = User.__table__, CREDENTIALS.alias("creator")
+
+    def holds(kind: GrantKind) -> sa.ColumnElement[bool]:
+        return sa.case(*((user.c.role == role.value, holds_grant(role, kind, user)) for role in Role), else_=sa.false())
+
+    statement = (
+        sa.select(
+            API_KEYS.c.id,
+            API_KEYS.c.read_only,
+            API_KEYS.c.created_at,
+            API_KEYS.c.expires_at,
+            user.c.id,
+            user.c.role,
+            user.c.client_id,
+            CREDENTIALS.c.tokens_since,
+            CREDENTIALS.c.disabled_until,
+            creator.c.disabled_until,
+            holds(GrantKind.BUILDING),
+            holds(GrantKind.INSPECTION),
+            *((last_entry_of(user.c.id), last_rights()) if with_positions else ()),
+        )
+        .select_from(
+            API_KEYS.join(user, user.c.id == API_KEYS.c.user_id)
+            .outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id)
+            .outerjoin(creator, creator.c.user_id == API_KEYS.c.created_by)
+        )
+        .where(API_KEYS.c.digest == parameter("digest"))
+    )
+    slots: dict[str, Slot] = {"digest": new_value(0)}
+    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
 
 
 def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:

@@ -1,4 +1,4 @@
-"""The hidden tables: credentials, sessions, sign-in attempts and kiosk displays. None of them is a resource."""
+"""The hidden tables: credentials, sessions, sign-in attempts, kiosk displays, API keys. None of them is a resource."""
 
 from __future__ import annotations
 
@@ -94,6 +94,27 @@ class Device(Model):
     expires_at = column(BIGINT, required=True)
 
 
+class ApiKeyRow(Model):
+    """API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+
+    read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
+    that the service key made has no creator.
+    """
+
+    __tablename__ = "api_keys"
+    unique: ClassVar = {"digest_key": ("digest",)}
+
+    id = column(TEXT, primary_key=True)
+    user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
+    name = column(TEXT, required=True, bytes_max=256)
+    digest = column(TEXT, required=True)
+    read_only = column(BIGINT, required=True, minimum=0, maximum=1)
+    created_at = column(BIGINT, required=True)
+    last_used_at = column(BIGINT)
+    expires_at = column(BIGINT)
+    created_by = column(UUID, references("users.id", on_delete="cascade"))
+
+
 class Fact(Model):
     """Single values of this database, such as the clock's latest time."""
 
@@ -103,11 +124,12 @@ class Fact(Model):
     value = column(TEXT, required=True)
 
 
-HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, Fact)
+HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, ApiKeyRow, Fact)
 
 CREDENTIALS: Any = Credential.__table__
 SESSIONS: Any = Session.__table__
 ATTEMPTS: Any = Attempt.__table__
 ORIGINS: Any = Origin.__table__
 DEVICES: Any = Device.__table__
+API_KEYS: Any = ApiKeyRow.__table__
 FACTS: Any = Fact.__table__

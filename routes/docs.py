@@ -1,7 +1,8 @@
 """/docs: the OpenAPI document in Swagger UI, from flask-swagger-ui.
 
 The page loads nothing from other hosts and has no inline script or style. Files are served from a fixed table,
-so no file path is derived from a request. The page needs an apikey to load the document.
+so no file path is derived from a request. The document describes the API and holds no data. routes/root.py serves
+home.html.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Final
 from flask import Blueprint, Response
 
 from access.decorators import public
+from routes.documents import document_text
+from routes.postgrest import openapi
 from routes.postgrest.requests import UnknownPath
 
 POLICY: Final = "; ".join(
@@ -32,6 +35,8 @@ LIBRARY: Final = files("flask_swagger_ui") / "dist"
 CSS: Final = "text/css; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+DOCUMENT: Final = "openapi.json"
+HOME: Final = "home.html"
 FILES: Final = {
     "page.js": (PAGE, JAVASCRIPT),
     "page.css": (PAGE, CSS),
@@ -44,20 +49,24 @@ bp = Blueprint("docs", __name__)
 
 
 @bp.get("/docs")
-@public("the page holds no data; loading the document needs an apikey")
+@public("the page holds no data")
 def docs_page() -> Response:
     return file_response("index.html")
 
 
 @bp.get("/docs/<name>")
-@public("the page's public scripts and styles")
+@public("the page's public scripts, styles and document")
 def file(name: str) -> Response:
+    if name == DOCUMENT:
+        text = document_text(openapi.openapi_document)
+        return Response(text, 200, {"Content-Type": "application/json; charset=utf-8"})
     if name not in FILES:
         raise UnknownPath
     return file_response(name)
 
 
 def file_response(name: str) -> Response:
+    """Return a file of FILES, or a page."""
     directory, content_type = FILES.get(name, (PAGE, HTML))
     headers = {"Content-Type": content_type, "Content-Security-Policy": POLICY}
     return Response((directory / name).read_bytes(), 200, headers)

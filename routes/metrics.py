@@ -36,7 +36,8 @@ from prometheus_client.registry import Collector
 
 import config
 from access import request_state
-from access.decorators import InvalidApiKey, authenticator, set_requirement
+from access.decorators import authenticator, set_requirement
+from access.session import InvalidApiKey
 from engine.current import database
 from engine.query.read import plan as read_plan
 from engine.query.write import plan as write_plan

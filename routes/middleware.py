@@ -10,11 +10,13 @@ import re
 import time
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
+from functools import partial
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from access import request_state
+from access.accounts import api_key
 from access.caller import Caller
 from access.decorators import is_public, require_valid_credentials
 from engine import audit
@@ -85,6 +87,10 @@ def require_utf8_query(query: str) -> None:
 
 
 def finish_response(response: Response) -> Response:
+    key_id: str | None = request_state.state().pop("api_key_id", None)
+    if key_id is not None and api_key.is_use_due(key_id):
+        # After the response was sent.
+        response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
     timing.add_server_timing(response)
     request_log.log(response)

@@ -6,7 +6,7 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
-from routes import auth, auth_admin, docs, health, metrics, root, rpc
+from routes import auth, auth_admin, auth_api_keys, docs, health, metrics, root, rpc
 from routes.cli import commands, schema
 from routes.console import register as console
 from routes.gotrue import errors as gotrue_errors
@@ -27,7 +27,17 @@ def register(app: Flask) -> None:
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", root.document)
-    for bp in (auth.bp, auth_admin.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp, schema.bp):
+    for bp in (
+        auth.bp,
+        auth_admin.bp,
+        auth_api_keys.bp,
+        health.bp,
+        metrics.bp,
+        docs.bp,
+        console.bp,
+        commands.bp,
+        schema.bp,
+    ):
         app.register_blueprint(bp)
     metrics.register_meters(app)
     check_guards(app)

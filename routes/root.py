@@ -1,30 +1,45 @@
-"""The API description: OpenAPI 3.1 at /, and PostgREST's Swagger 2.0 at /rest/v1.
+"""The API description: OpenAPI 3.1 at /, and PostgREST's Swagger 2.0 at /rest/v1. A browser gets a page with links.
 
-At /, `Accept: application/openapi+json` selects Swagger 2.0. Each document is rendered once per application and
-is the same for every caller.
+At /, `Accept: application/openapi+json` selects Swagger 2.0.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import wraps
 
-from flask import Blueprint, Response, current_app, request
+from flask import Blueprint, Response, request
 
 from access.decorators import requires_valid_credentials
-from routes import rpc
+from routes import docs
+from routes.documents import document_text
 from routes.middleware import respond
 from routes.postgrest import openapi, requests, swagger
 from routes.postgrest.media import DOCUMENT, DOCUMENT_AS_POSTGREST, MediaType, parse_accept
-from routes.postgrest.openapi_schemas import Json
 from routes.postgrest.representation import Representation
-
-DOCUMENTS_KEY = "walkthrough.documents"
 
 bp = Blueprint("root", __name__)
 
 
+def serves_browsers(view: Callable[[], Response]) -> Callable[[], Response]:
+    """Return a page with links for a browser at /. Other requests get the view's answer."""
+
+    @wraps(view)
+    def page_or_view() -> Response:
+        return docs.file_response(docs.HOME) if is_from_browser() else view()
+
+    return page_or_view
+
+
+def is_from_browser() -> bool:
+    """Return whether the request is for HTML at / and has no credentials, which a browser does not send."""
+    headers = request.headers
+    accepts_html = "text/html" in headers.get("Accept", "").lower()
+    return request.path == "/" and accepts_html and "apikey" not in headers and "Authorization" not in headers
+
+
 @bp.get("/")
+@serves_browsers
 @requires_valid_credentials
 def document() -> Response:
     requests.require_profiles(request.headers.get("Accept-Profile"))
@@ -35,12 +50,3 @@ def document() -> Response:
     is_swagger = as_postgrest or media is MediaType.OPENAPI
     render = swagger.swagger_document if is_swagger else openapi.openapi_document
     return respond(Representation(200, headers, document_text(render)))
-
-
-def document_text(make: Callable[[Iterable[openapi.Call]], Json]) -> str:
-    """Return a document's text from the cache. Two concurrent requests may both render it, with the same result."""
-    texts: dict[object, str] = current_app.extensions.setdefault(DOCUMENTS_KEY, {})
-    if make not in texts:
-        calls = [openapi.Call(each.signature, each.volatility.value) for each in rpc.TABLE]
-        texts[make] = json.dumps(make(calls), ensure_ascii=False)
-    return texts[make]

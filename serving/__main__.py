@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from serving.start import checks as start
 from serving.start import demo
 from serving.start.commands import CommandFailed, flask
 
+CREATE_USER = ".venv/bin/flask --app app create-user you@example.org --role super_admin"
 DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
 
 
@@ -47,7 +49,7 @@ def _environ(arguments: list[str]) -> dict[str, str]:
     if options.demo:
         if not config.is_loopback(config.bind_address(environ)[0]):
             raise start.StartRefused("--demo serves this machine only: its passwords are printed")
-        environ["DATABASE_URL"] = config.file_url(config.PROJECT / "instance" / "demo.db")
+        environ["DATABASE_URL"] = config.file_url(config.DEMONSTRATION)
     return environ
 
 
@@ -65,7 +67,7 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
         raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
     if is_first:
-        flask(environ, "check")
+        flask(environ, "create-database")
     if path is not None and not start.may_be_served(path):
         _become_gunicorn(environ)  # which refuses the file
     lines = _addresses(url, settings, path)
@@ -106,11 +108,19 @@ def _addresses(url: str, settings: config.Settings, path: Path | None) -> list[s
 
 
 def _how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> list[str]:
+    if is_first:
+        return [
+            "\nThis database is new. In another terminal, create its first super admin:\n",
+            f"  cd {shlex.quote(str(config.PROJECT))}",
+            f"  {CREATE_USER}",
+            f"\nThen sign in at {url}/console/",
+            "The dashboard leads through the first client, building, user and inspection.\n",
+        ]
     return [
-        "\nCreate the first user:\n" if is_first else "\nCreate a user:\n",
-        "  .venv/bin/flask --app app create-user you@example.org --role super_admin",
-        "\nSign in:\n",
+        f"\nSign in at {url}/console/ or by a request:\n",
         demo.sign_in_line(url, apikey, "you@example.org", "…"),
+        "\nCreate a user who may do everything:\n",
+        f"  {CREATE_USER}",
         "",
     ]
 

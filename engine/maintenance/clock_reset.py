@@ -18,6 +18,7 @@ RESET_SECONDS_MAX = 60.0
 RESET_STATEMENTS: Final = (
     "DELETE FROM sessions",
     "DELETE FROM devices",  # expired ones would be valid again
+    "DELETE FROM api_keys",
     (
         "INSERT INTO credentials (user_id, tokens_since) SELECT id, ?1 + 1 FROM users WHERE true"
         " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since"
@@ -31,8 +32,8 @@ RESET_STATEMENTS: Final = (
 
 
 def reset_clock(database: Database) -> str:
-    """Set the database to the system's time and return that time as stored. End every session, kiosk display and
-    token. No process may serve the database. All changes are one transaction."""
+    """Set the database to the system's time and return that time as stored. End every session, kiosk display, API
+    key and token. No process may serve the database. All changes are one transaction."""
     with database.writing(RESET_SECONDS_MAX) as transaction:
         previous = transaction.now
         transaction.began = system_time()

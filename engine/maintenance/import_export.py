@@ -103,7 +103,8 @@ def locate_faults(name: str, place: int) -> Iterator[None]:
     try:
         yield
     except Fault as fault:
-        raise InvalidArchive(f"{name}[{place}]: {fault.message}") from fault
+        text = ": ".join(filter(None, (fault.message, fault.details)))
+        raise InvalidArchive(f"{name}[{place}]: {text}") from fault
     except ValueError as error:  # a lone surrogate, or NaN
         raise InvalidArchive(f"{name}[{place}]: {error}") from error
 
@@ -124,7 +125,7 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
     known = archive_tables()
     for name, rows in archive.items():
         if name not in known:
-            raise InvalidArchive(f'there is no table "{name}"')
+            raise InvalidArchive(f'there is no table "{name}": the tables are {", ".join(known)}')
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise InvalidArchive(f"{name} is not an array of objects")
     return archive

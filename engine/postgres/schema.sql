@@ -278,6 +278,29 @@ CREATE TABLE devices (
 );
 CREATE INDEX devices_user_id ON devices (user_id);
 
+-- API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+-- read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
+-- that the service key made has no creator.
+CREATE TABLE api_keys (
+    id           text COLLATE "C" NOT NULL,
+    user_id      uuid NOT NULL,
+    name         text COLLATE "C" NOT NULL,
+    digest       text COLLATE "C" NOT NULL,
+    read_only    bigint NOT NULL,
+    created_at   bigint NOT NULL,
+    last_used_at bigint,
+    expires_at   bigint,
+    created_by   uuid,
+    CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT api_keys_digest_key UNIQUE (digest),
+    CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES users (id) ON DELETE CASCADE,
+    CONSTRAINT api_keys_name_check CHECK (octet_length(name) <= 256),
+    CONSTRAINT api_keys_read_only_check CHECK (read_only BETWEEN 0 AND 1)
+);
+CREATE INDEX api_keys_user_id ON api_keys (user_id);
+CREATE INDEX api_keys_created_by ON api_keys (created_by);
+
 -- Single values of this database, such as the clock's latest time.
 CREATE TABLE facts (
     name  text COLLATE "C" NOT NULL,
@@ -643,6 +666,7 @@ CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
     DELETE FROM devices WHERE user_id = NEW.id;
+    DELETE FROM api_keys WHERE user_id = NEW.id OR created_by = NEW.id;
     INSERT INTO credentials AS existing (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(existing.tokens_since, excluded.tokens_since);
     RETURN NULL;

@@ -144,6 +144,7 @@ CREATE OR REPLACE FUNCTION user_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
     DELETE FROM devices WHERE user_id = NEW.id;
+    DELETE FROM api_keys WHERE user_id = NEW.id OR created_by = NEW.id;
     INSERT INTO credentials AS existing (user_id, tokens_since) VALUES (NEW.id, this_second() + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = greatest(existing.tokens_since, excluded.tokens_since);
     RETURN NULL;

@@ -82,6 +82,7 @@ WHEN OLD.role IS NOT NEW.role OR OLD.client_id IS NOT NEW.client_id
 BEGIN
     DELETE FROM sessions WHERE user_id = NEW.id;
     DELETE FROM devices WHERE user_id = NEW.id;
+    DELETE FROM api_keys WHERE user_id = NEW.id OR created_by = NEW.id;
     INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;

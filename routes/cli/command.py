@@ -7,6 +7,9 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -15,6 +18,25 @@ from flask.cli import ScriptInfo
 
 DATABASE_ERROR: Final = "walkthrough.refusal"
 """The key of `app.extensions` that holds the reason why the database cannot be opened."""
+
+
+MISSING_DATABASE: Final = "walkthrough.missing_database"
+"""The key of `app.extensions` that holds a MissingDatabase."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDatabase:
+    """The default database file, which does not exist. A command that only reads must not create an empty one."""
+
+    path: Path
+    demonstration: Path
+    create: Callable[[], None]
+
+    def message(self) -> str:
+        text = f"there is no database {self.path}: bin/serve creates one"
+        if not self.demonstration.exists():
+            return text
+        return f"{text}; for the demonstration, set DATABASE_URL=sqlite:///{self.demonstration}"
 
 
 class Utf8Text(click.ParamType[str]):
@@ -52,16 +74,46 @@ class Command(click.Command):
                     signal.signal(number, handler)
 
     def require_database(self, app: Flask) -> None:
-        """Raise ClickException if the database cannot be opened."""
+        """Raise ClickException if the database is missing or cannot be opened."""
+        if (missing := app.extensions.get(MISSING_DATABASE)) is not None:
+            raise click.ClickException(missing.message())
         if (reason := app.extensions.get(DATABASE_ERROR)) is not None:
             raise click.ClickException(reason)
+
+
+class CreatingCommand(Command):
+    """A command that creates a missing database."""
+
+    def require_database(self, app: Flask) -> None:
+        missing: MissingDatabase | None = app.extensions.pop(MISSING_DATABASE, None)
+        if missing is not None:
+            missing.create()
+            click.echo(f"walkthrough: created {missing.path}", err=True)
+        super().require_database(app)
+
+
+class KeysCommand(Command):
+    """A command that needs no database file."""
+
+    def require_database(self, app: Flask) -> None:
+        app.extensions.pop(MISSING_DATABASE, None)
+        super().require_database(app)
+
+
+class StandaloneCommand(Command):
+    """A command that uses no database."""
+
+    def require_database(self, app: Flask) -> None:
+        """Do nothing."""
 
 
 class RecoveryCommand(Command):
     """A command that also works if the database cannot be opened for writing."""
 
     def require_database(self, app: Flask) -> None:
-        """Do nothing: the command opens the file itself."""
+        """Raise ClickException if the database is missing. The command opens the file itself."""
+        if (missing := app.extensions.get(MISSING_DATABASE)) is not None:
+            raise click.ClickException(missing.message())
 
 
 def print_line(line: str, *, done: str = "") -> None:

@@ -6,7 +6,9 @@ import datetime
 import io
 import json
 import sys
+import textwrap
 from contextlib import AbstractContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -30,6 +32,8 @@ from routes.cli.command import (
     DATABASE_ERROR,
     TEXT,
     Command,
+    CreatingCommand,
+    KeysCommand,
     RecoveryCommand,
     fail,
     fail_output,
@@ -37,34 +41,75 @@ from routes.cli.command import (
     print_result,
     require_output,
 )
+from routes.postgrest import csv
+from routes.postgrest.limits import LIMITS
 
+STANDARD_INPUT = "-"
 PASSWORD_NONE = "-"  # noqa: S105 - the word for none
 SQLITE_MAGIC = b"SQLite format 3\0"
 AHEAD_SECONDS_MIN = 5.0  # smaller differences are normal clock adjustments
 
-FILE = click.Path(path_type=Path, readable=False)
+FILE = click.Path(path_type=Path, readable=False, allow_dash=True)
 """The command that opens the file reports its errors on one line."""
 
 bp = Blueprint("commands", __name__, cli_group=None)
 
 
-@bp.cli.command("import", cls=Command)
+EXPECTED_ARCHIVE = (
+    'a JSON object of tables and their rows is expected, such as {"clients": [{"name": "Acme"}]};'
+    " CSV, or a JSON array of rows, needs --table NAME"
+)
+
+
+IMPORT_FORMATS = f"""\b
+FILE is a JSON object of tables and their rows, as `export` writes it:
+  {{"clients": [{{"id": 1, "name": "Acme"}}], "buildings": [{{"name": "Depot", "client_id": 1}}]}}
+With --table NAME, FILE is a JSON array of rows, or CSV whose first line names the columns:
+  flask --app app import --table buildings buildings.csv
+An omitted id is chosen. A user's row may also have a password.
+\b
+{textwrap.fill("The tables are " + ", ".join(import_export.archive_tables()) + ".")}
+"""
+
+
+@bp.cli.command("import", cls=CreatingCommand, epilog=IMPORT_FORMATS)
 @click.argument("file", type=FILE)
-def import_file(file: Path) -> None:
-    """Import FILE, a JSON object of tables and their rows. It is imported completely or not at all."""
+@click.option(
+    "--table", type=click.Choice(import_export.archive_tables()), metavar="NAME", help="The table of the rows in FILE."
+)
+def import_file(file: Path, table: str | None) -> None:
+    """Import FILE, completely or not at all. `-` is standard input."""
     try:
-        text = file.read_text(encoding="utf-8")
-        content = json.loads(text, object_pairs_hook=import_export.unique_keys)
+        content = read_archive(read_input(file), table)
         counts = import_export.import_archive(database(), content, import_user)
     except OSError as error:
         fail(f"{file}: {error.strerror}")
     except (ValueError, OverflowError, RecursionError) as error:
-        fail(f"{file}: {error}")
+        fail(f"{file}: {error}; {EXPECTED_ARCHIVE}" if table is None else f"{file}: {error}")
+    except import_export.InvalidArchive as fault:
+        fail(fault.message)
     except Fault as fault:
-        fail(str(fault))
+        fail(": ".join(filter(None, (str(file), fault.message, fault.details, fault.hint))))
     finally:
         checkpoint()  # also after a failure: on a full disk, this frees the WAL's space
     print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
+
+
+def read_input(file: Path) -> str:
+    """Return the text of a file, or of standard input for `-`."""
+    if str(file) != STANDARD_INPUT:
+        return file.read_text(encoding="utf-8-sig")
+    if sys.stdin is None:  # closed by the parent process
+        fail("standard input is closed: name a file")
+    return sys.stdin.buffer.read().decode("utf-8-sig")
+
+
+def read_archive(text: str, table: str | None) -> object:
+    """Return the tables of a JSON object, or of the rows of one table in JSON or CSV."""
+    if table is not None and text.lstrip()[:1] != "[":
+        return {table: csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))}
+    content = json.loads(text, object_pairs_hook=import_export.unique_keys)
+    return content if table is None else {table: content}
 
 
 @bp.cli.command("export", cls=RecoveryCommand)
@@ -132,7 +177,7 @@ def copy_database(url: str) -> None:
     print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
-@bp.cli.command("create-user", cls=Command)
+@bp.cli.command("create-user", cls=CreatingCommand)
 @click.argument("email", type=TEXT)
 @click.option("--name", type=TEXT, help="The user's name. Default: the local part of EMAIL.")
 @click.option("--role", type=TEXT, required=True, help="super_admin, client_admin or client_manager.")
@@ -149,10 +194,29 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
             user_id = people.create_user_with_password(
                 transaction, email, name, role, client_id, None if password == PASSWORD_NONE else password
             )
+            is_first = transaction.value("SELECT count(*) FROM users") == 1
     except Fault as fault:
         fail(str(fault))
     checkpoint()
     print_line(str(user_id), done=f"created user {user_id}")
+    if is_first and is_terminal():
+        host, port = config.bind_address()
+        shown = f"[{host}]" if ":" in host else host
+        click.echo(
+            f"Next: run bin/serve, open http://{shown}:{port}/console/ and sign in as {email}."
+            " The dashboard leads through the first client, building, user and inspection.",
+            err=True,
+        )
+
+
+def is_terminal() -> bool:
+    """Return whether a person reads standard error."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@bp.cli.command("create-database", cls=CreatingCommand)
+def create_database() -> None:
+    """Create the database if it is missing."""
 
 
 @bp.cli.command("token", cls=Command)
@@ -169,9 +233,15 @@ def token(email: str) -> None:
     print_line(issued)
 
 
-@bp.cli.command("keys", cls=Command)
+@bp.cli.command("keys", cls=KeysCommand)
 def keys() -> None:
-    """Print the apikeys. ANON_KEY identifies a client application, SERVICE_KEY acts as super admin."""
+    """Print all keys, as the environment takes them on another host.
+
+    ANON_KEY is the public apikey. SERVICE_KEY acts as super admin, and SECRET_KEY signs tokens: keep both secret.
+    """
+    signing: list[str] = current_app.config["SECRET_KEY"]
+    is_plain = len(signing) == 1 and "," not in signing[0] and not signing[0].startswith("[")
+    print_line(f"SECRET_KEY={signing[0] if is_plain else json.dumps(signing)}")
     print_line(f"ANON_KEY={current_app.config['ANON_KEY'] or ''}")
     print_line(f"SERVICE_KEY={current_app.config['SERVICE_KEY'] or ''}")
 
@@ -262,7 +332,7 @@ def back_up(file: Path) -> None:
     print_result(f"{file}: {file.stat().st_size} bytes")
 
 
-@bp.cli.command("restore", cls=Command)
+@bp.cli.command("restore", cls=CreatingCommand)
 @click.argument("file", type=FILE)
 def restore(file: Path) -> None:
     """Replace the database with the backup FILE and end every session. Stop the server first."""

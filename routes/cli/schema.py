@@ -8,12 +8,12 @@ from flask import Blueprint
 from engine.maintenance.schema_files import NothingToDraft, write_draft, write_schemas
 from engine.schema.description import ENGINES, SQLITE
 from engine.schema.script import schema_script
-from routes.cli.command import TEXT, RecoveryCommand, fail, print_line, print_result
+from routes.cli.command import TEXT, StandaloneCommand, fail, print_line, print_result
 
 bp = Blueprint("schema", __name__, cli_group=None)
 
 
-@bp.cli.command("schema", cls=RecoveryCommand)
+@bp.cli.command("schema", cls=StandaloneCommand)
 @click.option("--engine", type=click.Choice(ENGINES), default=SQLITE, help="The engine whose schema to print.")
 @click.option("--write", is_flag=True, help="Write the committed schema files.")
 @click.option("--migration", type=TEXT, metavar="TITLE", help="Draft a migration, then write the schema files.")

@@ -1,42 +1,57 @@
-// Loads the document with the given apikey and shows it in Swagger UI. Nothing is stored; a reload clears the keys.
+// Shows the document in Swagger UI, which sends requests with the given keys. The keys survive a reload of this tab.
 "use strict";
 
+const NAMES = ["apikey", "bearer"];
 const form = document.getElementById("keys");
 const message = document.getElementById("message");
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const apikey = form.elements.apikey.value.trim();
-  const bearer = form.elements.bearer.value.trim();
-  message.textContent = "";
-  try {
-    show(await read(apikey), apikey, bearer);
-  } catch (error) {
-    message.textContent = error.message;
-  }
+for (const name of NAMES) form.elements[name].value = stored(name);
+
+const ui = SwaggerUIBundle({
+  url: "docs/openapi.json",
+  dom_id: "#document",
+  deepLinking: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+  filter: true,
+  validatorUrl: null,
+  onComplete: authorize,
 });
 
-async function read(apikey) {
-  const headers = { Accept: "application/json" };
-  if (apikey) headers.apikey = apikey;
-  const answer = await fetch("./", { headers });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.message);
-  return body;
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  for (const name of NAMES) store(name, form.elements[name].value.trim());
+  authorize();
+  message.textContent = "Requests now carry the keys.";
+});
+
+form.addEventListener("reset", () => {
+  for (const name of NAMES) store(name, "");
+  authorize();
+  message.textContent = "The keys are forgotten.";
+});
+
+function authorize() {
+  const authorized = ui.authSelectors.authorized();
+  for (const name of NAMES) {
+    if (authorized && authorized.has(name)) ui.authActions.logout([name]);
+    if (stored(name)) ui.preauthorizeApiKey(name, stored(name));
+  }
 }
 
-function show(spec, apikey, bearer) {
-  const ui = SwaggerUIBundle({
-    spec,
-    dom_id: "#document",
-    deepLinking: true,
-    docExpansion: "none",
-    defaultModelsExpandDepth: 0,
-    filter: true,
-    validatorUrl: null,
-    onComplete() {
-      if (apikey) ui.preauthorizeApiKey("apikey", apikey);
-      if (bearer) ui.preauthorizeApiKey("bearer", bearer);
-    },
-  });
+// A browser that blocks site data throws on access.
+function stored(name) {
+  try {
+    return sessionStorage.getItem(name) || "";
+  } catch {
+    return form.elements[name].value.trim();
+  }
+}
+
+function store(name, value) {
+  try {
+    sessionStorage.setItem(name, value);
+  } catch {
+    // The key is used until the next reload.
+  }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from access import decorators, policy, session
-from access.accounts import access_token, administration, own_account, password, person, sign_in, throttle
+from access.accounts import access_token, administration, api_key, own_account, password, person, sign_in, throttle
 from engine.query import constraints
 from engine.storage import file_identity, pool, sqlite
 from engine.storage.writer_lock import LockTimeout
@@ -50,7 +50,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     users.NotAnId: (404, "validation_failed"),
     SignupDisabled: (422, "signup_disabled"),
     # Credentials
-    decorators.InvalidApiKey: (401, "no_authorization"),
+    session.InvalidApiKey: (401, "no_authorization"),
     decorators.AnonymousDenied: (401, "no_authorization"),
     decorators.NoUserAccount: (403, "bad_jwt"),
     policy.PermissionDenied: (403, "not_admin"),
@@ -81,6 +81,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     person.MetadataTooLong: (422, "validation_failed"),
     administration.UserNotFound: (404, "user_not_found"),
     administration.UserNotAllowed: (403, "not_admin"),
+    api_key.InvalidApiKeyRequest: (422, "validation_failed"),
+    api_key.ApiKeyNotFound: (404, "api_key_not_found"),
     types.InvalidInput: (422, "validation_failed"),
     types.OutOfRange: (422, "validation_failed"),
     types.NulInText: (422, "validation_failed"),

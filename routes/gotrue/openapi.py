@@ -47,6 +47,18 @@ USER_KEYS: Final = (
 )  # fmt: skip
 """The keys that every user has. Listing them as required spares generated clients a null check."""
 
+TIME_OR_NULL: Final = {"type": ["string", "null"], "format": "date-time"}
+API_KEY: Final[Json] = {
+    "id": UUID,
+    "user_id": UUID,
+    "name": TEXT,
+    "read_only": {"type": "boolean"},
+    "created_at": TIME,
+    "last_used_at": {**TIME_OR_NULL, "description": "Recorded at most once a minute."},
+    "expires_at": TIME_OR_NULL,
+    "created_by": {"type": ["string", "null"], "format": "uuid", "description": "Null for the service key."},
+}
+
 SCHEMAS: Final[Json] = {
     "auth.error": {
         **record(
@@ -71,7 +83,7 @@ SCHEMAS: Final[Json] = {
             "email": TEXT,
             "email_confirmed_at": TIME,
             "phone": TEXT,
-            "last_sign_in_at": {"type": ["string", "null"], "format": "date-time"},
+            "last_sign_in_at": TIME_OR_NULL,
             "app_metadata": APP_METADATA,
             "user_metadata": USER_METADATA,
             "identities": {"type": "array", "items": OBJECT},
@@ -108,6 +120,17 @@ SCHEMAS: Final[Json] = {
             "data": USER_METADATA,
         },
         [],
+    ),
+    "auth.api_key": record(API_KEY),
+    "auth.new_api_key": record({**API_KEY, "key": {"type": "string", "description": "The key. It is shown once."}}),
+    "auth.api_keys": record({"api_keys": {"type": "array", "items": {"$ref": "#/components/schemas/auth.api_key"}}}),
+    "auth.wanted_api_key": record(
+        {
+            "name": {**TEXT, "description": "What the key is for.", "examples": ["MCP server"]},
+            "read_only": {"type": "boolean", "default": False, "description": "The key only reads."},
+            "expires_at": {**TIME_OR_NULL, "description": "The end of the key; null for none."},
+        },
+        ["name"],
     ),
     "auth.wanted_user": record(
         {
@@ -151,7 +174,7 @@ ERRORS: Final = {
     400: "The request is malformed or refused.",
     401: "The apikey or the token is missing.",
     403: "The token is invalid, or its user may not do this.",
-    404: "The user does not exist or is not visible.",
+    404: "The user or the API key does not exist or is not visible.",
     413: "The body is too large.",
     422: "The user's data is invalid.",
     429: "Too many attempts; Retry-After holds the waiting time in seconds.",
@@ -208,7 +231,35 @@ USER: Final = {"200": json_response("The user.", schema("user"))}
 USER_ID: Final = {"name": "user_id", "in": "path", "required": True, "schema": UUID}
 NUMBER: Final = {"type": "integer", "minimum": 1}
 
+
+def key_list(of: str, errors_of_read: Iterable[int], errors_of_write: Iterable[int]) -> Json:
+    """Return the operations on the list of a user's API keys."""
+    keys, key = ({"200": json_response(text, schema(name))} for text, name in KEY_RESPONSES)
+    return {
+        **get_and_head(f"{of}_api_keys", "API keys, without their texts", keys, errors_of_read),
+        "post": operation(
+            f"create_{of}_api_key", "Create an API key", key, errors_of_write, sent=schema("wanted_api_key")
+        ),
+    }
+
+
+def one_key(of: str) -> Json:
+    """Return the operation on one of a user's API keys."""
+    revoked = {"200": json_response("The key is revoked.", OBJECT)}
+    return {"delete": operation(f"revoke_{of}_api_key", "Revoke an API key", revoked, ADMIN_ERRORS)}
+
+
+KEY_RESPONSES: Final = (("The keys.", "api_keys"), ("The key.", "new_api_key"))
+KEY_ID: Final = {"name": "key_id", "in": "path", "required": True, "schema": UUID}
+
 PATHS: Final[Json] = {
+    "/user/api_keys": key_list("own", (401, 403, 500, 503), USER_ERRORS),
+    "/user/api_keys/{key_id}": {"parameters": [KEY_ID], **one_key("own")},
+    "/admin/users/{user_id}/api_keys": {
+        "parameters": [USER_ID],
+        **key_list("users", (401, 403, 404, 500, 503), ADMIN_ERRORS),
+    },
+    "/admin/users/{user_id}/api_keys/{key_id}": {"parameters": [USER_ID, KEY_ID], **one_key("users")},
     "/token": {
         "post": operation(
             "token",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators
+from access import assignments, decorators, session
 from access.accounts import access_token, throttle
 from engine.query import catalog, constraints, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
@@ -67,7 +67,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     representation.TooDeep: (400, "54001"),
     representation.TooLarge: (400, "22003"),
     # Credentials
-    decorators.InvalidApiKey: (401, "PGRST302"),
+    session.InvalidApiKey: (401, "PGRST302"),
     decorators.AnonymousDenied: (401, "42501"),
     Denial: (403, "42501"),
     access_token.InvalidToken: (401, "PGRST301"),

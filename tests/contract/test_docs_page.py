@@ -27,12 +27,56 @@ def test_page_needs_no_apikey(api: Callable) -> None:
     assert 'id="bearer"' in response.text
 
 
-def test_page_has_no_inline_or_foreign_content(api: Callable) -> None:
-    text = api("nobody").get("/docs", headers={"apikey": None}).text
+@pytest.mark.parametrize("path", ["/docs", "/"])
+def test_page_has_no_inline_or_foreign_content(api: Callable, path: str) -> None:
+    text = api("nobody").get(path, headers={"apikey": None}, accept="text/html").text
 
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\son[a-z]+=|\sstyle=|https?:", text) == []
-    linked = re.findall(r'(?:src|href)="([^"]*)"', text)
-    assert {name.removeprefix("docs/") for name in linked} == set(docs.FILES)
+    linked = {name.removeprefix("docs/") for name in re.findall(r'(?:src|href)="(docs/[^"]*)"', text)}
+    assert linked <= {*docs.FILES, "openapi.json"}
+    assert path == "/" or set(docs.FILES) <= linked
+
+
+def test_document_of_the_page_needs_no_apikey(api: Callable) -> None:
+    response = api("nobody").get("/docs/openapi.json", headers={"apikey": None})
+
+    assert response.status == 200
+    assert response.json == api("root").get("/").json
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+
+def test_browser_gets_a_page_with_links_at_the_root(api: Callable, pristine: object) -> None:
+    response = api("nobody").get("/", headers={"apikey": None}, accept=BROWSER)
+
+    assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert response.headers["Content-Security-Policy"] == STRICT
+    links = re.findall(r'<a href="([^"]*)"', response.text)
+    assert links == ["console/", "docs", "live", "ready"]
+    assert [pristine.test_client().get(f"/{link}").status_code for link in links] == [303, 200, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("who", "accept", "apikey", "status"),
+    [
+        ("root", BROWSER, True, 200),
+        ("nobody", BROWSER, True, 200),
+        ("nobody", "*/*", True, 200),
+        ("nobody", "*/*", False, 401),
+        ("nobody", "application/json", False, 401),
+        ("root", "text/html", True, 406),
+        ("root", "text/html", False, 401),
+    ],
+)
+def test_program_gets_the_document_or_an_error_at_the_root(
+    api: Callable, who: str, accept: str, apikey: bool, status: int
+) -> None:
+    response = api(who).get("/", accept=accept, headers={} if apikey else {"apikey": None})
+
+    assert response.status == status
+    assert response.headers["Content-Type"].startswith("application/")
+    assert api(who).get("/rest/v1/", accept="text/html", headers={"apikey": None}).status == 401
 
 
 @pytest.mark.parametrize("name", docs.FILES)
@@ -75,10 +119,10 @@ def test_page_allows_only_get(api: Callable, method: str) -> None:
     assert api("root").send(method, "/docs").status == 405
 
 
-def test_script_stores_no_key() -> None:
+def test_script_keeps_keys_in_the_tab_only() -> None:
     script = (docs.PAGE / "page.js").read_text(encoding="utf-8")
 
+    assert "sessionStorage" in script
     assert "localStorage" not in script
-    assert "sessionStorage" not in script
     assert "cookie" not in script
     assert "innerHTML" not in script

@@ -462,8 +462,8 @@ def test_server_timing_for_service_key_on_request(api: Callable) -> None:
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
 def test_server_timing_hidden_from_others(api: Callable, who: str) -> None:
     assert timing_of(api(who), **{"X-Server-Timing": "1"}) is None
-    keyed = {"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}
-    assert timing_of(api(who), **keyed) is None
+    if who != "nobody":  # without a user, the service key as apikey is the caller
+        assert timing_of(api(who), **{"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}) is None
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Server-Timing": "0"}, {"X-Server-Timing": ""}])

@@ -17,7 +17,7 @@ from tests.support.columns import COLUMNS
 NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
 SEQUENCED_TABLES = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
-SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "credentials")
+SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "api_keys", "credentials")
 
 
 class DirectDatabaseAccess(ABC):

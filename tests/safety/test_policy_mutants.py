@@ -193,7 +193,7 @@ def without_decorator(endpoint: str, parts: dict[str, object]) -> Mutant:
     def apply(patch: Patch, instance: ServiceInstance) -> None:
         @wraps(parts["view"])
         def unguarded(*arguments: object, **named: object) -> object:
-            g.claims, g.caller = None, SERVICE_CALLER
+            g.credential, g.caller = None, SERVICE_CALLER
             callers = () if parts.get("loads_caller") else (SERVICE_CALLER,)
             return parts["view"](*callers, *arguments, **named)
 

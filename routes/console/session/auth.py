@@ -208,7 +208,7 @@ def load_session_cookie() -> SessionCookie:
     cookie = find_session_cookie()
     if cookie is None:
         raise SignInRequired
-    g.claims = cookie.claims()
+    g.credential = cookie.claims()
     g.session_cookie = cookie
     return cookie
 

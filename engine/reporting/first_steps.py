@@ -1,0 +1,47 @@
+"""The steps from an empty database to the first inspection, and which of them are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from engine.storage.transaction import Transaction
+
+
+class FirstStep(StrEnum):
+    """What a new database lacks, in the order in which it is made."""
+
+    CLIENT = "client"
+    BUILDING = "building"
+    USER = "user"
+    INSPECTION = "inspection"
+
+
+QUERIES: Final = {
+    FirstStep.CLIENT: "SELECT 1 FROM clients LIMIT 1",
+    FirstStep.BUILDING: "SELECT 1 FROM buildings LIMIT 1",
+    FirstStep.USER: "SELECT 1 FROM users WHERE client_id IS NOT NULL LIMIT 1",
+    FirstStep.INSPECTION: "SELECT 1 FROM inspections LIMIT 1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """A step and whether it is done. `is_next` marks the first step that is not."""
+
+    step: FirstStep
+    is_done: bool
+    is_next: bool
+
+
+def read_first_steps(transaction: Transaction) -> list[StepState]:
+    """Return the steps, or no steps once all are done.
+
+    The answer counts every row, so show it only to a super admin.
+    """
+    done: dict[FirstStep, bool] = transaction.cached(
+        "first_steps", lambda: {step: transaction.value(sql) is not None for step, sql in QUERIES.items()}
+    )
+    following = next((step for step in FirstStep if not done[step]), None)
+    return [StepState(step, done[step], step is following) for step in FirstStep] if following else []
