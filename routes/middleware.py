@@ -54,8 +54,8 @@ def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def start_request() -> Response | None:
-    request_state.state().began = time.monotonic()
     environ = request_state.request().environ
+    request_state.state().began = environ.get("walkthrough.arrived") or time.monotonic()
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
