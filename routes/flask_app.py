@@ -16,6 +16,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from access import request_state
+from engine.query.large_results import ReleasingBody, is_slot_held, release_slot
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -203,6 +204,12 @@ def with_common_headers(inner: Wsgi) -> Wsgi:
                 headers.append(NO_CONTENT_POLICY)
             return start_response(status, headers, exc_info)
 
-        return inner(environ, start)
+        try:
+            body = inner(environ, start)
+        except BaseException:
+            release_slot()
+            raise
+        # A streamed body may take a slot while it is sent.
+        return body if type(body) is list and not is_slot_held() else ReleasingBody(body)
 
     return wsgi
