@@ -12,7 +12,7 @@ from typing import Final
 from flask import Blueprint, Response
 
 from access.decorators import public
-from routes.postgrest.requests import UnknownPath
+from routes.static_files import StaticFiles
 
 POLICY: Final = "; ".join(
     (
@@ -40,24 +40,21 @@ FILES: Final = {
     "favicon-32x32.png": (LIBRARY, "image/png"),
 }
 
+STATIC: Final = StaticFiles("docs", FILES, POLICY)
+
 bp = Blueprint("docs", __name__)
 
 
 @bp.get("/docs")
 @public("the page holds no data; loading the document needs an apikey")
 def docs_page() -> Response:
-    return file_response("index.html")
+    page = (PAGE / "index.html").read_text(encoding="utf-8")
+    for name in FILES:
+        page = page.replace(f'"docs/{name}"', f'"{STATIC.url(name)}"')
+    return Response(page, 200, {"Content-Type": HTML, "Content-Security-Policy": POLICY})
 
 
 @bp.get("/docs/<name>")
 @public("the page's public scripts and styles")
 def file(name: str) -> Response:
-    if name not in FILES:
-        raise UnknownPath
-    return file_response(name)
-
-
-def file_response(name: str) -> Response:
-    directory, content_type = FILES.get(name, (PAGE, HTML))
-    headers = {"Content-Type": content_type, "Content-Security-Policy": POLICY}
-    return Response((directory / name).read_bytes(), 200, headers)
+    return STATIC.respond(name)

@@ -23,6 +23,7 @@ from engine.query.catalog import catalog
 from models.errors import Denial, Fault
 from routes import request_log, timing
 from routes.body import JSON_BYTES_MAX
+from routes.compression import compress_response
 from routes.flask_app import ApiResponse, with_common_headers
 from routes.postgrest import calls, errors, requests
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
@@ -86,6 +87,7 @@ def require_utf8_query(query: str) -> None:
 
 def finish_response(response: Response) -> Response:
     add_cors(response)
+    compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
     timing.add_server_timing(response)
     request_log.log(response)
     return response
