@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import click
 import sqlalchemy as sa
@@ -30,6 +31,7 @@ ROWS_MAX = 1_000  # default
 TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before expiry and would loop below that
 TOKEN_SECONDS_MAX = 7 * 24 * 3_600
+TIMEZONE = "UTC"
 PORT = 8_000
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client counts in files if it is set
 KEEPALIVE_SECONDS = 75
@@ -61,6 +63,7 @@ class Settings(TypedDict):
     ACCESS_TOKEN_SECONDS: int
     CORS_ORIGINS: tuple[str, ...] | None  # None: localhost on any port; ("*",): any
     TRUSTED_PROXIES: tuple[Network, ...]
+    TIMEZONE: str  # an IANA name
 
 
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -84,6 +87,7 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
         ),
         CORS_ORIGINS=_origins(raw),
         TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(raw, "TRUSTED_PROXIES")),
+        TIMEZONE=_time_zone(raw),
     )
     _refuse_weak_keys(settings)
     return settings
@@ -494,6 +498,17 @@ def _network(text: str) -> Network:
         return ipaddress.ip_network(text, strict=False)
     except ValueError as error:
         raise ConfigurationError(f"TRUSTED_PROXIES: '{text}' is not an address or network") from error
+
+
+def _time_zone(raw: Mapping[str, object]) -> str:
+    name = _text(raw, "TIMEZONE") or TIMEZONE
+    if name == TIMEZONE:  # needs no time zone database
+        return name
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise ConfigurationError(f"TIMEZONE: '{name}' is not an IANA name such as America/New_York") from error
+    return name
 
 
 def _text_list(raw: Mapping[str, object], name: str) -> list[str]:

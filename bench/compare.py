@@ -13,7 +13,7 @@ from bench.requests import Comparison, HttpCall, Request
 
 CALLS_COMPARED: Final = 12
 ATTEMPTS: Final = 10
-TIMESTAMPS: Final = ("generated_at",)
+UNCOMPARED: Final = ("generated_at", "today", "timezone")
 
 
 class Sender(Protocol):
@@ -107,5 +107,5 @@ def numbers(found: dict[str, Any]) -> dict[str, Any]:
     return {
         name: {label: count for label, count in value.items() if count} if isinstance(value, dict) else value
         for name, value in found.items()
-        if name not in TIMESTAMPS
+        if name not in UNCOMPARED
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from flask import Flask
@@ -28,8 +30,14 @@ def attach(app: Flask) -> Database:
     """Attach the database of an application's DATABASE_URL and return it. Open nothing yet."""
     url = sa.make_url(app.config["DATABASE_URL"])
     database = ENGINES[url.get_backend_name()](app, url)
+    database.time_zone = time_zone(app.config.get("TIMEZONE", "UTC"))
     app.extensions["walkthrough"] = database
     return database
+
+
+def time_zone(name: str) -> datetime.tzinfo:
+    """Return a time zone. UTC needs no time zone database."""
+    return datetime.UTC if name == "UTC" else ZoneInfo(name)
 
 
 def attach_url(url: str) -> Database:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from flask import Flask, current_app
 
+from engine.storage.clock import day_of
 from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
 from engine.storage.transaction import CURRENT, Transaction
 
@@ -19,6 +21,11 @@ def database() -> Database:
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # see access/request_state.py
     found: Database = app.extensions["walkthrough"]
     return found
+
+
+def local_day(unix: float) -> datetime.date:
+    """Return the day of a Unix time in TIMEZONE."""
+    return day_of(unix, database().time_zone)
 
 
 def reading() -> AbstractContextManager[Transaction]:

@@ -15,7 +15,7 @@ from flask import Blueprint, Response
 from access.decorators import public
 from routes.documents import document_text
 from routes.postgrest import openapi
-from routes.postgrest.requests import UnknownPath
+from routes.static_files import StaticFiles
 
 POLICY: Final = "; ".join(
     (
@@ -45,13 +45,23 @@ FILES: Final = {
     "favicon-32x32.png": (LIBRARY, "image/png"),
 }
 
+STATIC: Final = StaticFiles("docs", FILES, POLICY)
+
 bp = Blueprint("docs", __name__)
 
 
 @bp.get("/docs")
 @public("the page holds no data")
 def docs_page() -> Response:
-    return file_response("index.html")
+    return page_response("index.html")
+
+
+def page_response(page_name: str) -> Response:
+    """Return a page of PAGE. Its links to files carry their hashes."""
+    page = (PAGE / page_name).read_text(encoding="utf-8")
+    for name in FILES:
+        page = page.replace(f'"docs/{name}"', f'"{STATIC.url(name)}"')
+    return Response(page, 200, {"Content-Type": HTML, "Content-Security-Policy": POLICY})
 
 
 @bp.get("/docs/<name>")
@@ -60,13 +70,4 @@ def file(name: str) -> Response:
     if name == DOCUMENT:
         text = document_text(openapi.openapi_document)
         return Response(text, 200, {"Content-Type": "application/json; charset=utf-8"})
-    if name not in FILES:
-        raise UnknownPath
-    return file_response(name)
-
-
-def file_response(name: str) -> Response:
-    """Return a file of FILES, or a page."""
-    directory, content_type = FILES.get(name, (PAGE, HTML))
-    headers = {"Content-Type": content_type, "Content-Security-Policy": POLICY}
-    return Response((directory / name).read_bytes(), 200, headers)
+    return STATIC.respond(name)

@@ -16,11 +16,14 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from access import request_state
+from engine.query.large_results import ReleasingBody, is_slot_held, release_slot
 
-VARY = "Authorization, apikey, Accept, Prefer, Range, Origin"
+VARY = "Authorization, apikey, Accept, Prefer, Range, Origin, Accept-Encoding"
 CONTENT_POLICY = "Content-Security-Policy"
 
-COMMON_HEADERS = [("Cache-Control", "private, no-store"), ("Vary", VARY), ("X-Content-Type-Options", "nosniff")]
+COMMON_HEADERS = [("Vary", VARY), ("X-Content-Type-Options", "nosniff")]
+CACHE_CONTROL = "Cache-Control"
+NO_STORE = (CACHE_CONTROL, "private, no-store")
 NO_CONTENT_POLICY = (CONTENT_POLICY, "default-src 'none'; frame-ancestors 'none'")
 
 METHODS = ("OPTIONS", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -198,11 +201,20 @@ def with_common_headers(inner: Wsgi) -> Wsgi:
 
     def wsgi(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            names = [name for name, _ in headers]
+            if CACHE_CONTROL not in names:  # only static files have it
+                headers.append(NO_STORE)
             headers.extend(COMMON_HEADERS)
-            if not any(name == CONTENT_POLICY for name, _ in headers):
+            if CONTENT_POLICY not in names:
                 headers.append(NO_CONTENT_POLICY)
             return start_response(status, headers, exc_info)
 
-        return inner(environ, start)
+        try:
+            body = inner(environ, start)
+        except BaseException:
+            release_slot()
+            raise
+        # A streamed body may take a slot while it is sent.
+        return body if type(body) is list and not is_slot_held() else ReleasingBody(body)
 
     return wsgi

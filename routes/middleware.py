@@ -25,6 +25,7 @@ from engine.query.catalog import catalog
 from models.errors import Denial, Fault
 from routes import request_log, timing
 from routes.body import JSON_BYTES_MAX
+from routes.compression import compress_response
 from routes.flask_app import ApiResponse, with_common_headers
 from routes.postgrest import calls, errors, requests
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
@@ -56,8 +57,8 @@ def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
 
 
 def start_request() -> Response | None:
-    request_state.state().began = time.monotonic()
     environ = request_state.request().environ
+    request_state.state().began = environ.get("walkthrough.arrived") or time.monotonic()
     path: str = environ.get("PATH_INFO", "")
     if not path.isascii() or "\0" in path:
         decode_utf8(path.encode("latin-1", "replace"))
@@ -92,6 +93,7 @@ def finish_response(response: Response) -> Response:
         # After the response was sent.
         response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
+    compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
     timing.add_server_timing(response)
     request_log.log(response)
     return response

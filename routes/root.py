@@ -26,7 +26,7 @@ def serves_browsers(view: Callable[[], Response]) -> Callable[[], Response]:
 
     @wraps(view)
     def page_or_view() -> Response:
-        return docs.file_response(docs.HOME) if is_from_browser() else view()
+        return docs.page_response(docs.HOME) if is_from_browser() else view()
 
     return page_or_view
 

@@ -21,6 +21,7 @@ HASH_BYTES, SALT_BYTES = 32, 16
 PASSWORD_BYTES_MAX = 1_024  # hashing reads every byte
 PASSWORD_CHARACTERS_MIN = 6  # GoTrue's own default
 HASHES_MAX = 1  # in this process; a hash takes 19 MiB
+QUEUE_MAX = 24  # requests that hash or wait to; fewer than threads, and their hashes take less than 3 s
 RETRY_SECONDS = 1
 
 HASHER = PasswordHasher(
@@ -44,7 +45,7 @@ class InvalidPassword(Fault):
 
 
 class HashQueueFull(Fault):
-    """The deadline passed while the request waited to hash. The client may retry."""
+    """Too many requests wait to hash, or the deadline passed meanwhile. The client may retry."""
 
     retry_after_seconds = RETRY_SECONDS
 
@@ -57,6 +58,7 @@ DUMMY_HASH = f"$argon2id$v=19$m={MEMORY_KIBIBYTES},t={PASSES},p={LANES}${zeros(S
 """The hash that is verified if there is none, to take the same time. No known password has it."""
 
 HASHING_SLOTS = threading.BoundedSemaphore(HASHES_MAX)
+HASHING_QUEUE = threading.BoundedSemaphore(QUEUE_MAX)
 
 
 class PasswordHashing:
@@ -81,13 +83,20 @@ class PasswordHashing:
 
 @contextmanager
 def password_hashing(deadline: Deadline) -> Iterator[PasswordHashing]:
-    """Wait for the right to hash; raise HashQueueFull at the deadline."""
-    if not HASHING_SLOTS.acquire(timeout=deadline.left()):
+    """Wait for the right to hash; raise HashQueueFull at the deadline, or at once if the queue is full."""
+    with hold_slot(HASHING_QUEUE, 0), hold_slot(HASHING_SLOTS, deadline.left()):
+        yield PasswordHashing()
+
+
+@contextmanager
+def hold_slot(slots: threading.BoundedSemaphore, wait_seconds_max: float) -> Iterator[None]:
+    """Hold a slot; raise HashQueueFull if none is free in time."""
+    if not slots.acquire(timeout=wait_seconds_max):
         raise HashQueueFull("Too many people are signing in at once; try again.")
     try:
-        yield PasswordHashing()
+        yield
     finally:
-        HASHING_SLOTS.release()
+        slots.release()
 
 
 def require_valid(password: str) -> None:

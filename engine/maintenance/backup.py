@@ -21,6 +21,8 @@ from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
 BACKUP_WAIT_SECONDS_MAX = 60.0
+MAGIC = b"SQLite format 3\0"
+APPLICATION_ID_AT, HEADER_BYTES = 68, 72  # the application's id ends the first 72 bytes of a file
 KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
@@ -28,13 +30,16 @@ def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_
     """Copy the database to `target` while the database is in use.
 
     The copy replaces an existing file last, after that file's own log is checkpointed. A power cut leaves the old file
-    or the new file, each complete. Raise MaintenanceError if `target` is in use or cannot be written.
+    or the new file, each complete. Raise MaintenanceError if `target` is in use, cannot be written, or is a file of
+    another program.
     """
     if belongs_to(target, database):
         raise MaintenanceError(f"{target} belongs to the database itself")
     if os.path.lexists(target) and not target.is_file():
         raise MaintenanceError(f"{target} is not a regular file")
     try:
+        if not is_replaceable(target):
+            raise MaintenanceError(f"{target} exists and is no Walkthrough database; choose another name")
         with atomic_files.drafted(target) as draft:
             copies.fill(database, draft, require_own_file, opened)
             with ready_to_replace(target):
@@ -111,6 +116,15 @@ def belongs_to(path: Path, database: Path) -> bool:
         return True
     is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()
     return is_beside and path.name in {*companions, KEYS_NAME}
+
+
+def is_replaceable(target: Path) -> bool:
+    """Return whether a path is free, or names an empty file or a Walkthrough database, which may be damaged."""
+    if not target.exists():
+        return True
+    with target.open("rb") as file:
+        head = file.read(HEADER_BYTES)
+    return not head or (head.startswith(MAGIC) and int.from_bytes(head[APPLICATION_ID_AT:]) == sqlite.APPLICATION_ID)
 
 
 def require_own_file(connection: Any) -> None:

@@ -182,6 +182,7 @@ class ServerDatabase(Database):
     @contextmanager
     def ending(self, transaction: ServerTransaction) -> Iterator[None]:
         """Make a transaction the current one for a block. Commit it, or roll it back if the block raises."""
+        transaction.time_zone = self.time_zone
         token = CURRENT.set(transaction)
         try:
             try:

@@ -131,7 +131,7 @@ class Replica:
         return session
 
     def begin(
-        self, positions: ReplicationPositions, cache: VersionedCache, began: float
+        self, positions: ReplicationPositions, cache: VersionedCache, primary: Transaction
     ) -> ReplicaTransaction | Served:
         """Return a snapshot that has replayed up to the positions, or the reason why there is none."""
         session = self.take()
@@ -148,7 +148,7 @@ class Replica:
             return Served.AWAY
         if is_standby and positions.are_within(last, rights):
             transaction = ReplicaTransaction(session, cache)
-            transaction.began = began
+            transaction.began, transaction.time_zone = primary.began, primary.time_zone
             return transaction
         if not is_standby:  # it was promoted
             self.back_off()
@@ -220,7 +220,7 @@ class Replicas:
         if replica.identity is None:  # the primary was away when this process started
             replica.identity = primary.value(IDENTITY)
         positions = primary.positions or all_positions(primary)
-        begun = replica.begin(positions, self.cache, primary.began)
+        begun = replica.begin(positions, self.cache, primary)
         if isinstance(begun, Served):
             self.count(begun)
             return read()
@@ -253,7 +253,7 @@ class Replicas:
         """Return whether a replica would now serve a caller without recent writes."""
         positions = ReplicationPositions(None, all_positions(primary).rights)
         for replica in self.all:
-            begun = replica.begin(positions, self.cache, primary.began)
+            begun = replica.begin(positions, self.cache, primary)
             if isinstance(begun, ReplicaTransaction):
                 replica.give_back(begun.session)
                 return True

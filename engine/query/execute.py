@@ -11,6 +11,7 @@ from functools import partial
 
 from engine.query.catalog import Relation
 from engine.query.constraints import NotNullViolation
+from engine.query.large_results import LARGE_BYTES, take_slot
 from engine.query.read import plan as read_plan
 from engine.query.rule import Rule
 from engine.query.shape import Query, Shape
@@ -109,6 +110,8 @@ def cached_rows(transaction: Transaction, plan: read_plan.ReadPlan, binding: Bin
     rows: list[str] = transaction.cached(
         (statement.sql, *values), partial(fetch_rows, transaction, statement.sql, values)
     )
+    if sum(map(len, rows)) > LARGE_BYTES:  # another request may have fetched them
+        take_slot()
     return rows
 
 
@@ -131,7 +134,7 @@ def cached_total(transaction: Transaction, statement: Statement, binding: Bindin
 
 
 def fetch_rows(transaction: Transaction, sql: str, parameters: Sequence[Bound]) -> list[str]:
-    """Return the rows of a statement; raise ResponseTooLarge at VALUE_BYTES_MAX.
+    """Return the rows of a statement; raise ResponseTooLarge at VALUE_BYTES_MAX, or TooManyLargeResults.
 
     Rows are fetched one at a time, because all of them could be gigabytes.
     """
@@ -141,6 +144,8 @@ def fetch_rows(transaction: Transaction, sql: str, parameters: Sequence[Bound]) 
         bytes_left -= len(row) if row.isascii() else len(row.encode())
         if bytes_left < 0:
             raise ResponseTooLarge
+        if bytes_left < VALUE_BYTES_MAX - LARGE_BYTES:
+            take_slot(waits=not transaction.writes)
         rows.append(row)
     return rows
 

@@ -67,7 +67,7 @@ def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str |
 
     Raise InvalidPeriod or TooManyLabels.
     """
-    end = transaction.moment.date() if end_date is None else datetime.date.fromisoformat(end_date)
+    end = transaction.today if end_date is None else datetime.date.fromisoformat(end_date)
     start = month_start(end, -11) if start_date is None else datetime.date.fromisoformat(start_date)
     if start > end:
         raise InvalidPeriod("start_date must not be after end_date", f"{start.isoformat()} is after {end.isoformat()}.")

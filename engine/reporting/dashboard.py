@@ -35,7 +35,7 @@ class NoSuchBuilding(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The counts of all visible rows. Days are UTC; today is the day of the transaction.
+    """The counts of all visible rows. Days are those of `timezone`; `today` is the day of the transaction.
 
     overdue: scheduled or in progress, and dated before today.
     upcoming: scheduled, and dated from today to 30 days later.
@@ -55,11 +55,13 @@ class Dashboard:
     last_inspection: str | None
     next_inspection: str | None
     generated_at: str
+    today: str
+    timezone: str
 
 
 def read_dashboard(transaction: Transaction, visible: VisibleRows) -> Dashboard:
     """Return the dashboard of all visible rows."""
-    key = ("dashboard", visible, transaction.moment.date())
+    key = ("dashboard", visible, transaction.today)
     _, _, cached = transaction.cached(
         key, lambda: count_dashboard(transaction, visible, key), size_of_dashboard, is_base=True
     )
@@ -83,7 +85,7 @@ def count_dashboard(
         )
     if dashboard_counts is None:
         dashboard_counts = count_all(transaction, visible)
-    return entry, dashboard_counts, to_dashboard(dashboard_counts, transaction.now)
+    return entry, dashboard_counts, to_dashboard(dashboard_counts, transaction)
 
 
 def size_of_dashboard(counted: tuple[int, DashboardCounts, Dashboard]) -> int:
@@ -100,8 +102,8 @@ def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts
     return DashboardCounts(number, status_counts)
 
 
-def to_dashboard(dashboard_counts: DashboardCounts, now: str) -> Dashboard:
-    """Return the dashboard of counts, at the time `now`."""
+def to_dashboard(dashboard_counts: DashboardCounts, transaction: Transaction) -> Dashboard:
+    """Return the dashboard of counts, at the time of a transaction."""
     status_counts = dashboard_counts.status_counts
     return Dashboard(
         total_inspections=status_counts.total,
@@ -113,7 +115,9 @@ def to_dashboard(dashboard_counts: DashboardCounts, now: str) -> Dashboard:
         completed_this_month=status_counts.completed_this_month,
         last_inspection=status_counts.last_inspection,
         next_inspection=status_counts.next_inspection,
-        generated_at=now,
+        generated_at=transaction.now,
+        today=transaction.today.isoformat(),
+        timezone=str(transaction.time_zone),
     )
 
 

@@ -47,7 +47,7 @@ def update_status_counts(
     transaction: Transaction, visible: VisibleRows, status_counts: StatusCounts, since: ChangesSince
 ) -> StatusCounts | None:
     """Return the counts after the changes, or None."""
-    days = calendar_days(transaction.moment.date())
+    days = calendar_days(transaction.today)
     pairs = Counter(status_counts.pairs)
     sums = Counter(
         overdue=status_counts.overdue,

@@ -49,7 +49,7 @@ def read_status_counts(transaction: Transaction, visible: VisibleRows, building_
     """Count all visible inspections, or those of one visible building."""
     database, of_building = transaction.dialect.name, building_id is not None
     statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
-    days = calendar_days(transaction.moment.date())
+    days = calendar_days(transaction.today)
     rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id, **days))
     if not rows:
         return StatusCounts({})

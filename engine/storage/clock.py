@@ -62,6 +62,15 @@ class Clock:
         return self() - system_time()
 
 
+def day_of(unix: float, zone: datetime.tzinfo) -> datetime.date:
+    """Return the calendar day of a Unix time in a time zone.
+
+    >>> [day_of(0, datetime.timezone(datetime.timedelta(hours=hours))).isoformat() for hours in (0, -5)]
+    ['1970-01-01', '1969-12-31']
+    """
+    return datetime.datetime.fromtimestamp(unix, zone).date()
+
+
 def system_time() -> float:
     """Return Unix seconds by the system's clock alone."""
     return time.time()

@@ -6,6 +6,7 @@ inside another one joins it, so that a caller's rights and the rows they read be
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -50,6 +51,9 @@ class Database:
 
     observe_wait: Callable[[float], None] | None = None
     """Called with the seconds that a write waited for the lock, if the lock itself does not measure them."""
+
+    time_zone: datetime.tzinfo = datetime.UTC
+    """The zone of the transactions' days."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
@@ -194,6 +198,7 @@ class Database:
         """Begin a transaction and make it the current one."""
         connection = transaction.connection
         connection.faults.clear()
+        transaction.time_zone = self.time_zone
         transaction.begin(self.clock, resumes=resumes)
         # The time limit starts here. It excludes the wait of BEGIN IMMEDIATE.
         connection.deadline = time.monotonic() + seconds_max

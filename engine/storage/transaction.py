@@ -18,7 +18,7 @@ from typing import Any, Final
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
-from engine.storage.clock import Clock
+from engine.storage.clock import Clock, day_of
 from engine.storage.replication_positions import ReplicationPositions
 from engine.storage.versioned_cache import VersionedCache
 from models.types import Bound, write_timestamp
@@ -105,6 +105,9 @@ class Transaction:
 
     positions: ReplicationPositions | None = None
 
+    time_zone: datetime.tzinfo = datetime.UTC
+    """The zone of `today`, which the database sets."""
+
     def __init__(
         self,
         connection: sqlite.Connection,
@@ -136,6 +139,11 @@ class Transaction:
     def moment(self) -> datetime.datetime:
         """When the transaction began."""
         return utc_datetime(self.began)
+
+    @property
+    def today(self) -> datetime.date:
+        """The day on which the transaction began, in TIMEZONE."""
+        return day_of(self.began, self.time_zone)
 
     @property
     def now(self) -> str:

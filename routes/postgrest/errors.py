@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from access import assignments, decorators, session
 from access.accounts import access_token, throttle
-from engine.query import catalog, constraints, operators, patterns, shape
+from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
 from engine.query.write import row_security, upsert
 from engine.reporting import chart, chart_counts, dashboard
@@ -131,6 +131,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     constraints.Unresolved: (503, "08007"),
     LockTimeout: (503, "55P03"),
     pool.TooManyConnections: (503, "53300"),
+    large_results.TooManyLargeResults: (503, "53200"),
 }
 
 

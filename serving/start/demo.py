@@ -6,7 +6,8 @@ import json
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from demo.passwords import with_passwords
 from demo.portfolio import SEED, Portfolio, compose
@@ -21,7 +22,7 @@ REQUESTS = (
 
 def introduce(environ: Mapping[str, str], url: str, apikey: str) -> str:
     """Import the portfolio unless it is there; return the text for a visitor."""
-    portfolio = compose(datetime.now(UTC).date(), SEED)
+    portfolio = compose(datetime.now(ZoneInfo(environ.get("TIMEZONE") or "UTC")).date(), SEED)
     examples = _one_user_per_role(portfolio)
     passwords: dict[str, str] = {}
     try:

@@ -30,6 +30,9 @@ REQUEST_ID: Final = re.compile(rb"\r\nx-request-id:[ \t]*([0-9a-f-]{1,64})[ \t]*
 UNCACHEABLE: Final = frozenset({"TRANSFER-ENCODING", "EXPECT", "UPGRADE", "TRAILER"})
 """Header fields that change the framing or the protocol."""
 
+ARRIVED: Final = "walkthrough.arrived"
+"""The WSGI variable with `BufferedRequest.arrived`: a request's time includes its wait for a thread."""
+
 create_uncached: Final = gunicorn.http.wsgi.create
 
 
@@ -127,8 +130,10 @@ def create(
     """Replace `gunicorn.http.wsgi.create`: return the response to write to and the WSGI environment."""
     if type(request) is not CachedHeadRequest:
         made: tuple[Any, dict[str, Any]] = create_uncached(request, sock, client, server, settings, **more)
+        made[1][ARRIVED] = request.arrived
         return made
     environ = request.environ
+    environ[ARRIVED] = request.arrived
     environ["gunicorn.socket"] = sock
     environ["wsgi.input"] = request.body
     environ["REQUEST_METHOD"] = request.method

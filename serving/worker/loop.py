@@ -195,7 +195,8 @@ class BufferingWorker(StoppableWorker):
                 self._wait_for_more(conn)
                 return
             conn.began = conn.body_began = 0.0
-            self._move(conn, self.serving, time.monotonic() + limits.REQUEST_SECONDS_MAX)
+            request.arrived = now = time.monotonic()
+            self._move(conn, self.serving, now + limits.REQUEST_SECONDS_MAX)
             if self.serves_reads and request.method in READS:
                 self.inline.append((conn, request))
             else:

@@ -16,8 +16,11 @@ SINGLE_VALUED: Final = frozenset({"ACCEPT-PROFILE", "APIKEY", "AUTHORIZATION", "
 class BufferedRequest(Request):
     """A parsed request head. `ClientConnection` sets `body` to the whole body.
 
-    `length` is the stated length of the body in bytes, None for a chunked body.
+    `length` is the stated length of the body in bytes, None for a chunked body. `arrived` is when the whole request
+    was there, in seconds of the monotonic clock.
     """
+
+    arrived = 0.0
 
     length: int | None
     body: Any

@@ -185,7 +185,9 @@ def test_stored_markup_is_escaped(app: object, browse: Callable, api: Callable) 
 
     for page in pages:
         scripts = re.findall(r"<script[^>]*>", page)
-        assert all(re.fullmatch(r'<script src="/console/static/\w+\.js" defer>', each) for each in scripts)
+        assert all(
+            re.fullmatch(r'<script src="/console/static/\w+\.[0-9a-f]{12}\.js" defer>', each) for each in scripts
+        )
         assert "<img" not in page
         assert "49" not in re.findall(r">\s*(49)\s*<", page)
     assert sum("&lt;script&gt;" in page for page in pages) > 15

@@ -76,4 +76,4 @@ def test_templates_escape_values_and_have_no_inline_style_or_script(path: Path) 
     for unsafe in ("|safe", "| safe", "autoescape", "Markup", " style=", "<style", "javascript:"):
         assert unsafe not in text, unsafe
     assert not re.search(r"\son[a-z]+\s*=", text)
-    assert text.count("<script") == text.count('<script src="/console/static/')
+    assert text.count("<script") == text.count('<script src="{{ static_url(')

@@ -19,6 +19,8 @@ DASHBOARD_KEYS = {
     "last_inspection",
     "next_inspection",
     "generated_at",
+    "today",
+    "timezone",
 }
 
 

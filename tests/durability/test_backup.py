@@ -144,7 +144,7 @@ def test_failed_backup_keeps_the_previous_one(database, tmp_path):
 def test_backup_with_unsynced_directory_is_reported_as_written(database, tmp_path, monkeypatch):
     """Some disks cannot sync directories. The previous backup is replaced there as well."""
     target, sync = tmp_path / "today.backup", copies.sync
-    target.write_bytes(b"the previous backup")
+    backup.back_up(database.path, target)
 
     def fail(path: Path) -> None:
         if path == target.parent and not list(tmp_path.glob(".today*")):
@@ -218,9 +218,37 @@ def test_backup_open_in_another_program_is_not_replaced(database, tmp_path, monk
     assert not list(tmp_path.glob(".today*"))
 
 
-def test_backup_replaces_a_file_that_is_not_a_database(database, tmp_path):
+def foreign_database(file: Path) -> None:
+    with closing(driver.connect(str(file))) as connection:
+        connection.execute("CREATE TABLE accounts (id)")
+
+
+FOREIGN_FILES = {
+    "text": lambda file: file.write_text("notes"),
+    "one-byte": lambda file: file.write_bytes(b"S"),
+    "other-database": foreign_database,
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN_FILES)
+def test_backup_over_a_foreign_file_is_refused(database, tmp_path, kind):
+    target = tmp_path / "accounts.db"
+    FOREIGN_FILES[kind](target)
+    before = target.read_bytes()
+    app = open_app(database.path)
+
+    run = app.test_cli_runner().invoke(args=["backup", str(target)])
+
+    assert (run.exit_code, run.output.count("\n")) == (1, 1)
+    assert "is no Walkthrough database" in run.output
+    assert target.read_bytes() == before
+    assert sorted(each.name for each in tmp_path.glob("*accounts*")) == ["accounts.db"]
+    app.extensions["walkthrough"].close()
+
+
+def test_backup_replaces_an_empty_file(database, tmp_path):
     target = tmp_path / "today.backup"
-    target.write_text("notes")
+    target.touch()
     Path(f"{target}-wal").write_text("unrelated")
 
     backup.back_up(database.path, target)

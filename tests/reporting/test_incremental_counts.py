@@ -81,7 +81,7 @@ def count_dashboard(api: Callable, who: str) -> dict:
     """Return the dashboard of a full count."""
     with api(who).database.own.app_context(), reading() as transaction:
         everything = dashboard.count_all(transaction, WITHOUT_GRANTS[who])
-        found = dashboard.to_dashboard(everything, "")
+        found = dashboard.to_dashboard(everything, transaction)
     fields = {name: getattr(found, name) for name in dashboard.Dashboard.__slots__}
     del fields["generated_at"]
     return fields

@@ -21,8 +21,8 @@ from serving.worker.refusal import Refused
 from serving.worker.request import BufferedRequest
 
 CLIENT, SERVER = ("10.0.0.7", 40_123), ("127.0.0.1", 3000)
-UNCOMPARED = {"wsgi.errors", "wsgi.input", "wsgi.early_hints", "gunicorn.socket"}
-"""Keys whose values are new objects for each request, and a key that only gunicorn sets."""
+UNCOMPARED = {"wsgi.errors", "wsgi.input", "wsgi.early_hints", "gunicorn.socket", "walkthrough.arrived"}
+"""Keys whose values are new objects for each request, and keys that only one of both sets."""
 
 
 def settings() -> Config:
@@ -186,6 +186,13 @@ def test_environ_belongs_to_one_request() -> None:
     create(first, None, CLIENT, SERVER, SETTINGS)[1].clear()
 
     assert create(second, None, CLIENT, SERVER, SETTINGS)[1]["HTTP_APIKEY"] == "k"
+
+
+def test_environ_has_the_time_of_arrival() -> None:
+    for lines in (PLAIN, b"Upgrade: none\r\n" + PLAIN):  # from the cache, and from gunicorn's parser
+        request = read_request(SETTINGS, b"GET / HTTP/1.1\r\n" + lines, CLIENT, 1)
+        request.arrived = 5.0
+        assert create(request, None, CLIENT, SERVER, SETTINGS)[1]["walkthrough.arrived"] == 5.0
 
 
 def test_addresses_are_not_cached() -> None:

@@ -45,6 +45,7 @@ def test_documented_defaults():
         "ACCESS_TOKEN_SECONDS": 3600,
         "CORS_ORIGINS": None,
         "TRUSTED_PROXIES": (),
+        "TIMEZONE": "UTC",
     }
 
 
@@ -358,6 +359,21 @@ def test_default_bind_address_is_loopback():
 def test_keepalive_seconds_outside_limits_are_refused(stated: str) -> None:
     with pytest.raises(config.ConfigurationError, match="KEEPALIVE_SECONDS"):
         config.keepalive_seconds({"KEEPALIVE_SECONDS": stated})
+
+
+@pytest.mark.parametrize(
+    "name", ["Mars/Base", "america/nowhere", "America", "../UTC", "/etc/localtime", "UTC+2", "-5", "é"]
+)
+def test_unknown_time_zone_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="TIMEZONE") as refused:
+        config.load({"SECRET_KEY": SECRET}, {"TIMEZONE": name})
+    assert "\n" not in refused.value.message
+
+
+def test_time_zone_is_utc_by_default() -> None:
+    zones = [config.load({"SECRET_KEY": SECRET}, {"TIMEZONE": name})["TIMEZONE"] for name in ("", "Asia/Tokyo")]
+
+    assert zones == ["UTC", "Asia/Tokyo"]
 
 
 def test_operating_document_lists_all_settings() -> None:

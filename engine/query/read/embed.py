@@ -56,7 +56,8 @@ class JoinedRows:
 class RowSelection:
     """The rows of a node: the access paths to the rows of alias `source`, and their limit and offset.
 
-    `correlated`: the parent's alias. `default_order`: the order if the node has none.
+    `correlated`: the parent's alias. `default_order`: the order if the node has none. `keys_first`: the sort carries
+    keys only.
     """
 
     source: Any
@@ -64,6 +65,7 @@ class RowSelection:
     limits: tuple[Expression, Expression | None]
     correlated: Any = None
     default_order: list[Expression] | None = None
+    keys_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ class SelectBuilder:
         if selection.default_order and not node.order:
             order = [*selection.default_order, *order]
         sort_keys = [] if self.dialect.keeps_subquery_order else list(map(without_direction, order))
-        keys_first = correlated is None and (bool(node.order) or len(paths) > 1 or paths[0].is_partitioned)
+        is_sorted = bool(node.order) or len(paths) > 1 or paths[0].is_partitioned
+        keys_first = selection.keys_first or (correlated is None and is_sorted)
         page: Any
         if keys_first:
             page = self.page_of_keys(node, relation, selection)
@@ -132,7 +135,7 @@ class SelectBuilder:
         order: list[Expression] = []
         selects: list[sa.Select[Any]] = []
         for path in paths:
-            if node.order or not keeps_order:
+            if self.is_ordered(node, selection.correlated):
                 order = self.planner.order(node, relation, source)
             search = sa.select(*keys).select_from(path.rows).where(*path.conditions)
             if len(paths) == 1 and keeps_order:
@@ -261,7 +264,9 @@ class SelectBuilder:
         Each array is a sub-select. An array of a nested spread is not part of another array.
         """
         target_relation = self.planner.catalog.relations[relationship.target]
-        page = self.page(embed.node, target_relation, self.embedded_selection(embed, relationship, source))
+        # The sorts of all arrays stay in memory until the end, so that they must not carry the rows.
+        selection = replace(self.embedded_selection(embed, relationship, source), keys_first=True)
+        page = self.page(embed.node, target_relation, selection)
         outputs = self.outputs(embed.node, target_relation, page.rows)
         self.array_count += len(outputs)
         if self.array_count > ARRAYS_MAX:

@@ -23,6 +23,7 @@ from routes.console.session.auth import PATH
 from routes.console.session.redirects import requested_url
 from routes.middleware import record_denial
 from routes.postgrest.requests import UnknownPath
+from routes.static_files import StaticFiles
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
@@ -57,6 +58,10 @@ MESSAGE_PARAMETERS: Final = ("done", "signature")
 
 bp = Blueprint("console", __name__, url_prefix=PATH, template_folder="../templates")
 
+STATIC: Final = StaticFiles(
+    f"{PATH}/static", {name: (STATIC_DIRECTORY, kind) for name, kind in STATIC_FILES.items()}, CONTENT_SECURITY_POLICY
+)
+bp.add_app_template_global(STATIC.url, "static_url")
 for each in FILTERS:
     bp.add_app_template_filter(each)
 
@@ -162,10 +167,7 @@ def redirect_to_root() -> Response:
 @bp.get("/static/<name>")
 @public("the pages' style, scripts and icon, which hold no data")
 def static_file(name: str) -> Response:
-    if name not in STATIC_FILES:
-        raise UnknownPath
-    headers = {"Content-Type": STATIC_FILES[name], "Content-Security-Policy": CONTENT_SECURITY_POLICY}
-    return Response((STATIC_DIRECTORY / name).read_bytes(), 200, headers)
+    return STATIC.respond(name)
 
 
 @bp.route("/<path:rest>")

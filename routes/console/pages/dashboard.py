@@ -35,7 +35,7 @@ def dashboard(caller: Caller) -> Response:
         drawn = NO_CHART
     with reading() as transaction:
         numbers = read_dashboard(transaction, queries.visible_to(caller))
-        today = transaction.moment.date()
+        today = transaction.today
     return render_page(
         "dashboard.html",
         400 if problem else 200,

@@ -10,6 +10,7 @@ from flask import Response, request
 
 from access.caller import Caller
 from access.decorators import current_time
+from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
 from models.inspection import STATUSES, TYPES
@@ -37,7 +38,7 @@ PERIODS = (
 
 def narrower(query: ListQuery) -> list[Offer]:
     """Return narrower lists by date, status, type and building, except for the columns that the URL filters already."""
-    today = datetime.datetime.fromtimestamp(current_time(), datetime.UTC).date()
+    today = local_day(current_time())
     dates: list[tuple[str, Pairs]] = [
         (f"Last {word}", (("date_visited", f"gte.{today - ago}"), ("date_visited", f"lte.{today}")))
         for word, ago in PERIODS

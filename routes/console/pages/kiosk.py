@@ -40,7 +40,7 @@ def kiosk_content_page(caller: Caller) -> Response:
 def kiosk_content(caller: Caller) -> dict[str, Any]:
     """Return the inspections due today, overdue, completed or failed last, and next, as the caller sees them."""
     with reading() as transaction:
-        today, now = transaction.moment.date(), transaction.now
+        today, now = transaction.today, transaction.now
         user = people.by_id(transaction, caller.id or "")
 
     def select(text: str, *, total: bool = False) -> queries.QueryResult:
