@@ -65,6 +65,13 @@ class DenialLog:
             except Fault:
                 log_loss()
 
+    def wait(self) -> None:
+        """Wait until nothing is pending."""
+        with self.mutex:
+            thread = self.thread
+        if thread is not None:
+            thread.join()
+
     def take_pending(self) -> list[DeniedRequest]:
         with self.mutex:
             entries = list(self.pending)

@@ -28,6 +28,7 @@ from routes.flask_app import ApiResponse, with_common_headers
 from routes.postgrest import calls, errors, requests
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.representation import Representation
+from routes.unsupported import unsupported_call
 
 EXPOSED_HEADERS = (
     "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
@@ -163,7 +164,7 @@ def handle_http_exception(error: HTTPException) -> Response:
         has_token = "Authorization" in request.headers
         return handle_fault((credential_fault() if has_token else None) or refused)
     if error.code == 404:
-        return handle_fault(credential_fault() or profile_fault() or unknown_path_fault(request.path))
+        return handle_fault(unsupported_call(request.path) or credential_fault() or profile_fault() or unknown_path_fault(request.path))
     if isinstance(error, RequestEntityTooLarge):
         return handle_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500

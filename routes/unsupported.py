@@ -1,19 +1,16 @@
 """Calls of Supabase's clients that the service does not support: each is a 404 that names the alternative.
 
-The views are public: browsers open `authorize` and the WebSocket without a key, and the answers reveal nothing.
+The answers need no key: browsers open `authorize` and the WebSocket without one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, NoReturn
+import re
+from typing import Final
 
-from flask import Blueprint
-
-from access.decorators import public
 from routes.postgrest.requests import UnknownPath
 
-METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+ADMIN_USER: Final = re.compile(r"^admin/users/[^/]*/")
 
 NO_MAIL: Final = "The service sends no mail: an administrator sets a new password."
 NO_OAUTH: Final = "OAuth and single sign-on are not supported: sign in with e-mail and password."
@@ -47,26 +44,24 @@ SIGN_IN_PATHS: Final = {
     "admin/custom-providers": NO_OAUTH,
     "factors": NO_MFA,
     "passkeys": NO_MFA,
-    "admin/users/<user_id>/factors": NO_MFA,
-    "admin/users/<user_id>/passkeys": NO_MFA,
+    "admin/users/factors": NO_MFA,
+    "admin/users/passkeys": NO_MFA,
     "admin/audit": "GoTrue's audit log is not supported: read /audit_log.",
 }
-"""Paths of GoTrue under /auth/v1, with those below each."""
-
-bp = Blueprint("unsupported", __name__)
+"""Paths of GoTrue under /auth/v1, without the id of a user, each with the message of its answer."""
 
 
-def refuse_with(message: str) -> Callable[..., NoReturn]:
-    @public("the answer is the same for everyone and reveals nothing")
-    def refuse(**parts: str) -> NoReturn:
-        raise UnknownPath(message)
 
-    return refuse
+def unsupported_call(path: str) -> UnknownPath | None:
+    """Return the fault of a path that a client library calls and the service does not have; None for other paths.
 
-
-MESSAGES: Final = SERVICES | {f"/auth/v1/{path}": message for path, message in SIGN_IN_PATHS.items()}
-
-for path, message in MESSAGES.items():
-    refuse = refuse_with(message)
-    for rule in (path, f"{path}/", f"{path}/<path:below>"):
-        bp.add_url_rule(rule, path.strip("/").replace(".", "-"), refuse, methods=METHODS)
+    >>> unsupported_call("/realtime/v1/websocket").message
+    'Realtime is not supported: use polling, for example of /audit_log?id=gt.N.'
+    >>> unsupported_call("/auth/v1/admin/users/1/factors").message == NO_MFA
+    True
+    """
+    name = ADMIN_USER.sub("admin/users/", path.removeprefix("/auth/v1/"))
+    messages, called = (SERVICES, path) if name == path else (SIGN_IN_PATHS, name)
+    found = (message for known, message in messages.items() if f"{called}/".startswith(f"{known}/"))
+    message = next(found, None)
+    return UnknownPath(message) if message is not None else None
