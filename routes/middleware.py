@@ -164,7 +164,9 @@ def handle_http_exception(error: HTTPException) -> Response:
         has_token = "Authorization" in request.headers
         return handle_fault((credential_fault() if has_token else None) or refused)
     if error.code == 404:
-        return handle_fault(unsupported_call(request.path) or credential_fault() or profile_fault() or unknown_path_fault(request.path))
+        return handle_fault(
+            unsupported_call(request.path) or credential_fault() or profile_fault() or unknown_path_fault(request.path)
+        )
     if isinstance(error, RequestEntityTooLarge):
         return handle_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500

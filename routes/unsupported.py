@@ -51,7 +51,6 @@ SIGN_IN_PATHS: Final = {
 """Paths of GoTrue under /auth/v1, without the id of a user, each with the message of its answer."""
 
 
-
 def unsupported_call(path: str) -> UnknownPath | None:
     """Return the fault of a path that a client library calls and the service does not have; None for other paths.
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
