@@ -212,7 +212,7 @@ def cell(value: object) -> str:
 
     >>> cell('say "x", please'), cell(None), cell(""), cell("NULL"), cell(2.0), cell(True)
     ('"say ""x"", please"', '', '""', '"NULL"', '2', 't')
-    >>> cell("C:\photos")
+    >>> cell("C:\\photos")
     '"C:\\photos"'
     """
     if value is None:
