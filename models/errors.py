@@ -15,6 +15,10 @@ class Fault(Exception):
         self.details = details
         self.hint = hint
 
+    def locate(self, place: str) -> None:
+        """Begin the details with a place in the request: `row 3, column name`."""
+        self.details = f"{place}: {self.details}" if self.details else place
+
 
 class Denial(Fault):
     """A refusal for lack of permission. The audit log records it."""

@@ -122,9 +122,10 @@ def read_string(text: str) -> str:
 
 
 DAY = datetime.timedelta(days=1)
-DATE_TEXT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
+DATE_TEXT = re.compile(r"([0-9]{4})(?:([0-9]{2})([0-9]{2})|([-/])([0-9]{1,2})\4([0-9]{1,2}))(?![0-9])", re.ASCII)
+DATE_FORMS = "Write a date as 2024-01-31, 20240131, 2024/01/31 or 2024-1-31."
 TIME_TEXT = re.compile(
-    r"[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?|([0-9]{2})(?:([0-9]{2})(?:\.([0-9]{1,9}))?)?)"
     r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?",
     re.ASCII,
 )
@@ -134,15 +135,20 @@ def read_day(text: str, name: str) -> tuple[datetime.date, str]:
     """Return the date at the start of a text, and the rest. Raise InvalidDatetime or DatetimeOutOfRange."""
     found = DATE_TEXT.match(text)
     if found is None or found[1] == "0000":
-        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"', hint=DATE_FORMS)
     try:
-        return datetime.date(int(found[1]), int(found[2]), int(found[3])), text[found.end() :]
+        month, day = int(found[2] or found[5]), int(found[3] or found[6])
+        return datetime.date(int(found[1]), month, day), text[found.end() :]
     except ValueError:
         raise out_of_range(text) from None
 
 
 def read_date(text: str) -> str:
-    """Return a date in ISO 8601. Of a timestamp, return the day as written, like PostgreSQL."""
+    """Return a date in ISO 8601. Of a timestamp, return the day as written, like PostgreSQL.
+
+    >>> read_date("2024-01-31"), read_date("20240131"), read_date("2024/01/31"), read_date("2024-1-31")
+    ('2024-01-31', '2024-01-31', '2024-01-31', '2024-01-31')
+    """
     day, rest = read_day(text.strip(), "date")
     if rest:
         read_clock(rest, "date", text)
@@ -152,8 +158,8 @@ def read_date(text: str) -> str:
 def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
     """Return a timestamp in the stored form, in UTC. Text without an offset is in `zone`, or in UTC.
 
-    >>> read_timestamp("2025-05-05T11:30:15.1200+02:00")
-    '2025-05-05T09:30:15.12+00:00'
+    >>> read_timestamp("2025-05-05T11:30:15.1200+02:00"), read_timestamp("20250505T113015.12+0200")
+    ('2025-05-05T09:30:15.12+00:00', '2025-05-05T09:30:15.12+00:00')
     """
     name = "timestamp with time zone"
     day, rest = read_day(text.strip(), name)
@@ -211,12 +217,12 @@ def read_clock(rest: str, name: str, text: str) -> tuple[datetime.timedelta, dat
     found = TIME_TEXT.fullmatch(rest)
     if found is None:
         raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
-    hours, minutes, seconds = int(found[1]), int(found[2]), int(found[3] or 0)
-    microseconds = round(int((found[4] or "0").ljust(9, "0")) / 1000)
+    hours, minutes, seconds = int(found[1]), int(found[2] or found[5]), int(found[3] or found[6] or 0)
+    microseconds = round(int((found[4] or found[7] or "0").ljust(9, "0")) / 1000)
     clock = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=microseconds)
     if minutes > 59 or seconds > 60 or clock > DAY:
         raise out_of_range(text)
-    return clock, read_offset(found[5], text)
+    return clock, read_offset(found[8], text)
 
 
 def out_of_range(text: str) -> DatetimeOutOfRange:

@@ -10,7 +10,7 @@ from access.accounts import sign_in as accounts_sign_in
 from access.accounts.deadline import Deadline, deadline
 from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
-from access.decorators import authenticator, load_caller, requires_apikey, requires_user
+from access.decorators import authenticator, load_caller, public, requires_apikey, requires_user
 from engine.current import reading
 from models.errors import Fault
 from routes.body import read_body
@@ -32,7 +32,7 @@ def token() -> Response:
         return session_response(sign_in())
     if grant == "refresh_token":
         return session_response(refresh())
-    raise sessions.UnknownGrant("unsupported_grant_type")
+    raise sessions.UnknownGrant("unsupported_grant_type", hint="grant_type is password or refresh_token.")
 
 
 @bp.get("/user")
@@ -75,6 +75,12 @@ def sign_up() -> Response:
 @requires_apikey
 def settings() -> Response:
     return json_response(bodies.SETTINGS)
+
+
+@bp.get("/.well-known/jwks.json")
+@public("a public key is no secret, and there is none")
+def public_keys() -> Response:
+    return json_response(bodies.NO_PUBLIC_KEYS)
 
 
 @bp.get("/health")

@@ -5,7 +5,6 @@ This is the only module that catches every exception.
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable, Collection
@@ -19,17 +18,18 @@ from access import request_state
 from access.accounts import api_key
 from access.caller import Caller
 from access.decorators import is_public, require_valid_credentials
-from engine import audit
 from engine.current import database
 from engine.query.catalog import catalog
 from models.errors import Denial, Fault
 from routes import request_log, timing
 from routes.body import JSON_BYTES_MAX
 from routes.compression import compress_response
+from routes.denials import DenialLog, DeniedRequest
 from routes.flask_app import ApiResponse, with_common_headers
 from routes.postgrest import calls, errors, requests
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.representation import Representation
+from routes.unsupported import unsupported_call
 
 EXPOSED_HEADERS = (
     "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
@@ -39,8 +39,6 @@ ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 HASH_MESSAGE = "A '#' in a request's target is written as %23"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 
-LOG = logging.getLogger("walkthrough")
-
 Renderer = Callable[[Fault], errors.RenderedFault]
 
 
@@ -48,6 +46,7 @@ def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
     """Install the middleware. `sign_in_renderer` renders the faults of paths under /auth/v1."""
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.render_fault, sign_in_renderer)
+    app.extensions["walkthrough.denials"] = DenialLog()
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign,assignment]
     app.before_request(start_request)
     app.after_request(finish_response)
@@ -146,22 +145,14 @@ def handle_fault(fault: Fault) -> Response:
     return Response(rendered.body, rendered.status, rendered.headers)
 
 
-DENIAL_WAIT_SECONDS = 1.0
-
-
 def record_denial(fault: Fault) -> None:
-    """Write a denied request to the audit log. The response does not depend on the writer lock."""
+    """Write a denied request to the audit log. The response does not wait for the writer lock."""
     caller: Caller | None = g.get("caller")
     if caller is None or caller.id is None:
         return
     relation = request.path.removeprefix("/rest/v1").strip("/")[:64]
-    try:
-        with database().writing(wait_seconds_max=DENIAL_WAIT_SECONDS, is_brief=True) as transaction:
-            audit.record_refusal(
-                transaction, relation, actor_id=caller.id, client_id=caller.client_id, message=fault.message
-            )
-    except Fault:
-        LOG.warning("a refusal was not written into the audit log")
+    denials: DenialLog = current_app.extensions["walkthrough.denials"]
+    denials.record(database(), DeniedRequest(relation, caller.id, caller.client_id, fault.message))
 
 
 def is_sign_in(path: str) -> bool:
@@ -175,7 +166,9 @@ def handle_http_exception(error: HTTPException) -> Response:
         has_token = "Authorization" in request.headers
         return handle_fault((credential_fault() if has_token else None) or refused)
     if error.code == 404:
-        return handle_fault(credential_fault() or profile_fault() or unknown_path_fault(request.path))
+        return handle_fault(
+            unsupported_call(request.path) or credential_fault() or profile_fault() or unknown_path_fault(request.path)
+        )
     if isinstance(error, RequestEntityTooLarge):
         return handle_fault(requests.BodyTooLarge(JSON_BYTES_MAX))
     status = error.code or 500

@@ -16,7 +16,7 @@ from access.decorators import load_caller
 from access.policy import AccessRule
 from engine.current import reading
 from engine.query import execute
-from engine.query.catalog import Relation
+from engine.query.catalog import Relation, UnknownPayloadColumn
 from engine.query.read import plan
 from engine.query.shape import Column, Query, Shape
 from engine.query.statement import Binding
@@ -26,8 +26,9 @@ from models import User
 from routes.body import read_body
 from routes.middleware import respond
 from routes.postgrest import representation, requests
+from routes.postgrest.csv import separator_hint
 from routes.postgrest.media import MediaType, parse_accept
-from routes.postgrest.payload import Payload, parse_payload
+from routes.postgrest.payload import InvalidPayload, Payload, parse_payload
 from routes.postgrest.preferences import Handling, Missing, Operation, Preferences, Resolution, Return, parse_prefer
 from routes.postgrest.querystring import parse
 from routes.postgrest.ranges import intersect, parse_range
@@ -144,9 +145,8 @@ class RelationRequest:
         return payload
 
     def columns_payload(self) -> Payload:
-        """Return the payload of a write; raise UnknownPayloadColumn for an unknown name in `columns`."""
-        for name in self.shape.columns or ():
-            self.relation.payload_attribute(name)
+        """Return the payload of a write; raise UnknownPayloadColumn for unknown names in `columns`."""
+        self.relation.require_payload_columns(self.shape.columns or ())
         return self.payload()
 
     @property
@@ -171,14 +171,23 @@ class RelationRequest:
 def written_columns(request: RelationRequest, payload: Payload) -> tuple[str, ...]:
     """Return the columns to write: those of `columns`, or the payload's keys."""
     columns = request.shape.columns
+    if payload.lines is not None:
+        require_csv_header(request, payload)
     return known_columns(request, payload.require_uniform().keys if columns is None else columns)
 
 
+def require_csv_header(request: RelationRequest, payload: Payload) -> None:
+    """Raise UnknownPayloadColumn for unknown names in a CSV's header, also where `columns` does not name them."""
+    try:
+        request.relation.require_payload_columns(payload.keys)
+    except UnknownPayloadColumn as unknown:
+        unknown.hint = (separator_hint(payload.keys[0]) if len(payload.keys) == 1 else None) or unknown.hint
+        raise
+
+
 def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns without duplicates; raise UnknownPayloadColumn for an unknown name."""
-    unknown = [name for name in columns if name not in request.relation.attributes]
-    if unknown:
-        request.relation.payload_attribute(unknown[0])
+    """Return the columns without duplicates; raise UnknownPayloadColumn for unknown names."""
+    request.relation.require_payload_columns(columns)
     request.names_email = request.relation.model is User and "email" in columns
     return tuple(dict.fromkeys(columns))
 
@@ -197,14 +206,18 @@ def read_insertion(request: RelationRequest, payload: Payload) -> Insertion:
         conflict,
         request.shape.on_conflict if conflict is not Conflict.FAIL else None,
         request.preferences.missing is Missing.DEFAULT,
+        payload.lines,
     )
 
 
 def read_changes(request: RelationRequest, payload: Payload) -> dict[str, object]:
-    """Return the new values of an update. As in PostgREST, they are those of the payload's first object."""
-    if not payload.rows:
-        return {}
+    """Return the new values of an update; raise InvalidPayload for an array or CSV of other than one row.
+
+    PostgREST takes the first object of an array and drops the others.
+    """
     columns = written_columns(request, payload)
+    if len(payload.rows) != 1:
+        raise InvalidPayload("A PATCH takes one object", f"The body has {len(payload.rows)}.")
     first = payload.rows[0]
     missing = execute.DEFAULT if request.preferences.missing is Missing.DEFAULT else None
     return {name: first.get(name, missing) for name in columns}

@@ -96,7 +96,11 @@ def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
 
 def assign_to_manager(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     buildings, inspections = assignments.assign_to_client_manager(
-        transaction, caller, arguments["manager_id"], arguments["building_ids"], arguments["inspection_ids"]
+        transaction,
+        caller,
+        arguments["manager_id"],
+        arguments.get("building_ids", ()),
+        arguments.get("inspection_ids", ()),
     )
     return {
         "success": True,
@@ -155,8 +159,8 @@ TABLE = (
         "assign_to_client_manager",
         {
             "manager_id": required_parameter(UUID),
-            "building_ids": id_array(IDS_MAX),
-            "inspection_ids": id_array(IDS_MAX),
+            "building_ids": id_array(IDS_MAX, required=False),
+            "inspection_ids": id_array(IDS_MAX, required=False),
         },
         assign_to_manager,
     ),

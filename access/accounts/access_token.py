@@ -103,10 +103,10 @@ def decode(part: bytes) -> object:
     if raw is None:
         raise InvalidToken("JWT is not base64url")
     try:
-        return json.loads(raw, object_pairs_hook=object_without_duplicates, parse_constant=reject_constant)
-    except RecursionError:
-        raise InvalidToken("JWT is not JSON") from None
-    except ValueError:
+        # `json.loads` guesses the encoding of bytes. JSON libraries read UTF-8 without a byte order mark.
+        text = raw.decode("utf-8")
+        return json.loads(text, object_pairs_hook=object_without_duplicates, parse_constant=reject_constant)
+    except (RecursionError, ValueError):
         raise InvalidToken("JWT is not JSON") from None
 
 
@@ -166,8 +166,6 @@ def integer_claim(payload: JsonObject, claim: str, *, nullable: bool = False) ->
     value = payload.get(claim)
     if claim not in payload or (value is None and nullable):
         return None
-    if type(value) is float and value.is_integer() and abs(value) < 2**53:
-        value = int(value)
     if type(value) is not int or not 0 <= value < 2**53:
         raise RefusedClaims(f"The JWT '{claim}' claim must be a number")
     return value

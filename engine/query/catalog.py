@@ -5,7 +5,8 @@ It is built once from the models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -18,6 +19,8 @@ from models.errors import Fault
 from models.fields import ColumnDefault, ColumnInfo, Model
 from models.types import ColumnType
 
+NAME_CHARACTERS_MAX = 64  # longer names are cut in messages
+NO_IDENTIFIER = re.compile(r"[^a-z0-9]+")
 ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
 
 
@@ -102,11 +105,29 @@ class Relation:
 
     def payload_attribute(self, name: str) -> Attribute:
         """Return a visible column named in a body; raise UnknownPayloadColumn if there is none."""
-        attribute = self.attributes.get(name)
-        if attribute is None:
-            message = f"Could not find the '{name}' column of '{self.name}' in the schema cache"
-            raise UnknownPayloadColumn(message, hint=None)
-        return attribute
+        self.require_payload_columns((name,))
+        return self.attributes[name]
+
+    def require_payload_columns(self, names: Iterable[str]) -> None:
+        """Raise UnknownPayloadColumn with all names that are no visible column, and the nearest column of each."""
+        unknown = [name for name in names if name not in self.attributes]
+        if not unknown:
+            return
+        quoted = ", ".join(f"'{name[:NAME_CHARACTERS_MAX]}'" for name in unknown)
+        columns = "column" if len(unknown) == 1 else "columns"
+        nearest = {name: self.nearest_column(name) for name in unknown}
+        meant = ", ".join(
+            f'"{column}" instead of "{name[:NAME_CHARACTERS_MAX]}"' for name, column in nearest.items() if column
+        )
+        raise UnknownPayloadColumn(
+            f"Could not find the {quoted} {columns} of '{self.name}' in the schema cache",
+            hint=f"Perhaps you meant {meant}." if meant else None,
+        )
+
+    def nearest_column(self, name: str) -> str | None:
+        """Return the column of a similar name, for example `client_id` for `Client ID`; None if there is none."""
+        spelled = NO_IDENTIFIER.sub("_", name[:NAME_CHARACTERS_MAX].strip().lower())
+        return next(iter(get_close_matches(spelled, self.attributes, n=1, cutoff=0.6)), None)
 
     def affects_other_rows(self, name: str) -> bool:
         """Return whether a change of a column may change other rows."""

@@ -6,23 +6,34 @@ from engine.query.catalog import Relation, catalog
 from models.errors import Fault
 
 
-class UniqueViolation(Fault):
+class ConstraintViolation(Fault):
+    """A row that violates a constraint. The transaction can go on.
+
+    `columns`: those of the constraint; empty if they are unknown.
+    """
+
+    columns: tuple[str, ...] = ()
+
+
+class UniqueViolation(ConstraintViolation):
     """A duplicate key (23505)."""
 
     def __init__(self, constraint: str, details: str | None = None) -> None:
         super().__init__(f'duplicate key value violates unique constraint "{constraint}"', details)
         self.constraint = constraint
+        uniques = (each.uniques.get(constraint) for each in catalog().relations.values())
+        self.columns = next((columns for columns in uniques if columns is not None), ())
 
 
-class NotNullViolation(Fault):
+class NotNullViolation(ConstraintViolation):
     """A required column without a value (23502)."""
 
     def __init__(self, relation: str, column: str) -> None:
         super().__init__(f'null value in column "{column}" of relation "{relation}" violates not-null constraint')
-        self.column = column
+        self.columns = (column,)
 
 
-class CheckViolation(Fault):
+class CheckViolation(ConstraintViolation):
     """A row that violates a CHECK constraint or a trigger's check (23514)."""
 
     def __init__(self, constraint: str) -> None:
@@ -32,6 +43,9 @@ class CheckViolation(Fault):
             CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"'
         )
         self.constraint = constraint
+        column = constraint.removeprefix(f"{relation}_").removesuffix("_check")
+        found = catalog().relations.get(relation)
+        self.columns = (column,) if found is not None and column in found.attributes else ()
 
 
 CHECKS = {
@@ -41,7 +55,7 @@ CHECKS = {
 }
 
 
-class ForeignKeyViolation(Fault):
+class ForeignKeyViolation(ConstraintViolation):
     """A reference to a missing row, or a delete of a referenced row (23503)."""
 
     def __init__(
@@ -52,10 +66,12 @@ class ForeignKeyViolation(Fault):
     @classmethod
     def missing(cls, relation: str, constraint: str, column: str, value: object, referred: str) -> ForeignKeyViolation:
         """Return the violation of a row that refers to a missing row."""
-        return cls(
+        violation = cls(
             f'insert or update on table "{relation}" violates foreign key constraint "{constraint}"',
             f'Key ({column})=({value}) is not present in table "{referred}".',
         )
+        violation.columns = (column,)
+        return violation
 
     @classmethod
     def referenced(cls, relation: str, constraint: str, key: str, value: object, by: str) -> ForeignKeyViolation:
@@ -97,10 +113,6 @@ class NotPermitted(Fault):
 
 class Unresolved(Unreachable):
     """The server did not answer a COMMIT (08007). A retry may write twice."""
-
-
-VIOLATIONS = (UniqueViolation, ForeignKeyViolation, CheckViolation, NotNullViolation)
-"""The errors of single rows, after which a transaction can go on."""
 
 
 def unique_violation(columns: str) -> Fault:

@@ -40,7 +40,7 @@ from engine.query.write.upsert import insert_new, require_target, upsert
 from engine.storage.library_limits import VALUE_BYTES_MAX
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
-from models.fields import ColumnDefault
+from models.fields import TENANT_COLUMN, ColumnDefault
 from models.types import Bound
 
 DEFAULT = object()
@@ -178,8 +178,11 @@ def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rul
         if name not in protected:
             continue
         is_upsert_key = name in relation.key and insertion.conflict is not Conflict.FAIL
-        if not is_upsert_key and insertion.rows_with(name):
-            raise protected_column(name)
+        rows = insertion.rows_with(name)
+        if not is_upsert_key and rows:
+            fault = protected_column(name)
+            insertion.locate(fault, min(rows), (name,))
+            raise fault
 
 
 def update(
@@ -238,8 +241,9 @@ def update_matching(
     if not keys:
         return []
     bound = binding.replace(keys=keys_as_json(keys), new=tuple(new.values()))
-    require_allowed(transaction, relation, plan.denied, bound)
     name = null_violation(relation, new)
+    if name != TENANT_COLUMN:  # the rule would deny a missing client
+        require_allowed(transaction, relation, plan.denied, bound)
     if name is not None:  # the database would run its triggers first
         raise NotNullViolation(relation.name, name)
     for name, value in new.items():

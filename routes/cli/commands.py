@@ -107,7 +107,7 @@ def read_input(file: Path) -> str:
 def read_archive(text: str, table: str | None) -> object:
     """Return the tables of a JSON object, or of the rows of one table in JSON or CSV."""
     if table is not None and text.lstrip()[:1] != "[":
-        return {table: csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))}
+        return {table: csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize)).rows}
     content = json.loads(text, object_pairs_hook=import_export.unique_keys)
     return content if table is None else {table: content}
 

@@ -92,6 +92,8 @@ SETTINGS: Final[Object] = {
     "saml_enabled": False,
 }
 HEALTH: Final[Object] = {"name": "walkthrough", "description": "sign-in"}
+NO_PUBLIC_KEYS: Final[Object] = {"keys": []}
+"""The key set of a service whose tokens have a shared key (HS256). Supabase's clients then ask for the user."""
 
 VERSION_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 

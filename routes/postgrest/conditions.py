@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.query.shape import SHORT_CHARACTERS_MAX, Condition, Filter, LogicTree, Path
-from routes.postgrest.lexer import FIELD_NAME, ParseState, Scanner, Unparsable
+from routes.postgrest.lexer import FIELD_NAME, ParseState, Scanner
 from routes.postgrest.limits import LimitExceeded, Limits
 from routes.postgrest.operands import parse_array, parse_list, parse_rest, parse_tree_operand
 from routes.postgrest.selection import parse_field
@@ -30,10 +30,6 @@ _LETTERS: Final = re.compile(r"[a-z]*")
 _KEYWORD: Final = re.compile(r"[A-Za-z_]*")
 _LANGUAGE: Final = re.compile(r"\([A-Za-z0-9_ $]+\)")
 _TREE: Final = re.compile(r"(not\.)?(and|or)[ \t]*(?=\()")
-
-
-class UnparenthesizedTree(Unparsable):
-    """An `and=` or `or=` without parentheses."""
 
 
 def parse_filter(column: str, path: Path, text: str, state: ParseState) -> Filter:
@@ -70,20 +66,9 @@ def parse_logic_tree(operator: str, negated: str, text: str, state: ParseState) 
     """
     scanner = Scanner("logic tree", text, shift=len(negated + operator))
     scanner.skip_blanks()
-    if not scanner.at("(") and not negated:
-        _refuse_bare(operator, text, state)
     tree = LogicTree(operator, _parse_operands(scanner, state, 1), negated != "")
     scanner.finish('"," or ")"')
     return tree
-
-
-def _refuse_bare(operator: str, text: str, state: ParseState) -> None:
-    """Raise UnparenthesizedTree for `or=id.eq.1`, which PostgREST reads as a filter on a column `orid`."""
-    try:
-        _parse_operand(Scanner("logic tree", operator + text), state, 1)
-    except Unparsable:
-        return
-    raise UnparenthesizedTree("logic tree", text, len(operator) + 1, f'"{text[:1]}"', '"("')
 
 
 def _parse_operands(scanner: Scanner, state: ParseState, depth: int) -> tuple[Condition, ...]:

@@ -1,76 +1,136 @@
-"""Parses CSV bodies (RFC 4180): a header line and rows, after PostgREST's parser.
+"""Parses CSV bodies (RFC 4180): a header line and rows.
 
-Every cell is a text, except that NULL, quoted or not, is null. Blank lines are ignored. All lines must have the
-same number of cells; PostgREST drops surplus cells and accepts a short first row.
+An unquoted empty cell is null, and so is an unquoted `NULL`. A quoted cell is a text: `""` is the empty text.
+Backslashes stand for themselves. Rows of empty cells alone are skipped. All other rows have as many cells as the
+header. PostgREST drops surplus cells and accepts a short first row.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from models.errors import Fault
-from routes.postgrest.limits import LimitExceeded, Limits
-
-_BYTE_ORDER_MARK: Final = "\ufeff"
-"""Spreadsheets start a CSV with a byte order mark. It would become part of the first column's name."""
+from routes.postgrest.limits import LimitExceeded, Limits, excerpt
 
 _CELL: Final = re.compile(r'"([^"]*(?:""[^"]*)*+)"|([^",\r\n]*)')
-_LINE_END: Final = re.compile(r"\r\n|\n|\r|\Z")
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _BLANK_LINES: Final = re.compile(r"[\r\n]*")
+_NULLS: Final = ("", "NULL")
+_SEPARATORS: Final = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
+"""The separators that spreadsheets write in place of a comma."""
 
 
 class MalformedCsv(Fault):
     """A body that is not valid CSV."""
 
 
-def parse_csv(text: str, limits: Limits) -> list[dict[str, object]]:
-    """Return the rows, each keyed by the header's names. The last of equal names applies.
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """A parsed CSV: the header's names, the rows by name, and the number of the line on which each row begins."""
 
-    >>> parse_csv('name,city\\n"Ash, ""The"" Lofts",NULL\\n', Limits())
-    [{'name': 'Ash, "The" Lofts', 'city': None}]
-    >>> parse_csv("name,city\\n", Limits())
-    []
+    header: tuple[str, ...]
+    rows: list[dict[str, object]]
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A header or row: the line on which it begins, and each cell's text with whether it is quoted."""
+
+    line: int
+    cells: list[tuple[str, bool]]
+
+    @property
+    def is_blank(self) -> bool:
+        return not any(text or is_quoted for text, is_quoted in self.cells)
+
+
+def parse_csv(text: str, limits: Limits) -> CsvTable:
+    """Return the table; raise MalformedCsv or LimitExceeded.
+
+    >>> parse_csv('name,city,state\\n"Ash, ""The"" Lofts",NULL,""\\n', Limits()).rows
+    [{'name': 'Ash, "The" Lofts', 'city': None, 'state': ''}]
+    >>> parse_csv("name,city\\n\\n,\\nDepot,\\n", Limits())
+    CsvTable(header=('name', 'city'), rows=[{'name': 'Depot', 'city': None}], lines=(4,))
     >>> parse_csv("name,city\\nDepot\\n", Limits())
     Traceback (most recent call last):
     routes.postgrest.csv.MalformedCsv: All lines must have same number of fields
     """
-    lines = _parse_lines(text.removeprefix(_BYTE_ORDER_MARK), limits)
-    header = next(lines, None)
-    if header is None:
-        raise MalformedCsv("Empty or invalid csv", "A header line is expected.")
+    records = _parse_records(text, limits)
+    header = _parse_header(next(records, None))
     rows: list[dict[str, object]] = []
-    for cells in lines:
-        if len(cells) != len(header):
-            raise MalformedCsv("All lines must have same number of fields")
+    lines: list[int] = []
+    for record in records:
+        if record.is_blank:
+            continue
+        if len(record.cells) != len(header):
+            raise MalformedCsv(
+                "All lines must have same number of fields",
+                f"line {record.line}: {len(record.cells)} cells, and the header has {len(header)}",
+                separator_hint(",".join(header)),
+            )
         if len(rows) == limits.payload_rows:
             raise LimitExceeded(limits.payload_rows, "rows in a payload")
-        values = (None if cell == "NULL" else cell for cell in cells)
+        values = (None if cell in _NULLS and not is_quoted else cell for cell, is_quoted in record.cells)
         rows.append(dict(zip(header, values, strict=True)))
-    return rows
+        lines.append(record.line)
+    if not rows and not text.endswith(("\n", "\r")):
+        # `curl -d @FILE` removes the line ends, and the rows become part of the header.
+        raise MalformedCsv(
+            "Empty or invalid csv", "The header has no line end.", "curl keeps line ends with --data-binary."
+        )
+    return CsvTable(header, rows, tuple(lines))
 
 
-def _parse_lines(text: str, limits: Limits) -> Iterator[list[str]]:
-    position = _skip(_BLANK_LINES, text, 0)
-    while position < len(text):
-        cells: list[str] = []
+def separator_hint(text: str) -> str | None:
+    """Return the hint for a header with another separator than a comma; None if it has none.
+
+    >>> separator_hint("name;email")
+    'The separator of CSV is a comma. The header has a semicolon.'
+    """
+    found = next((name for mark, name in _SEPARATORS.items() if mark in text), None)
+    return f"The separator of CSV is a comma. The header has {found}." if found is not None else None
+
+
+def _parse_header(record: Record | None) -> tuple[str, ...]:
+    if record is None:
+        raise MalformedCsv("Empty or invalid csv", "A header line is expected.")
+    header = tuple(name for name, _ in record.cells)
+    repeated = next((name for name in header if header.count(name) > 1), None)
+    if repeated is not None:
+        raise MalformedCsv("Empty or invalid csv", f'The header has the column "{excerpt(repeated)}" twice.')
+    return header
+
+
+def _parse_records(text: str, limits: Limits) -> Iterator[Record]:
+    position = counted = 0
+    line = 1
+    while (position := _skip(_BLANK_LINES, text, position)) < len(text):
+        line += len(_LINE_END.findall(text, counted, position))
+        counted = position
+        cells: list[tuple[str, bool]] = []
         while True:
             if len(cells) == limits.payload_columns:
                 raise LimitExceeded(limits.payload_columns, "columns in a payload")
             match = _CELL.match(text, position)
             assert match is not None  # an empty cell is a cell
             quoted, bare = match.groups()
-            cells.append(bare if quoted is None else quoted.replace('""', '"'))
+            cells.append((bare, False) if quoted is None else (quoted.replace('""', '"'), True))
             position = match.end()
             if not text.startswith(",", position):
                 break
             position += 1
-        if _LINE_END.match(text, position) is None:
-            line = len(text[:position].splitlines())
-            raise MalformedCsv("Empty or invalid csv", f"Misplaced quotation mark in line {line}.")
-        position = _skip(_BLANK_LINES, text, position)
-        yield cells
+        if position < len(text) and _LINE_END.match(text, position) is None:
+            line += len(_LINE_END.findall(text, counted, position))
+            raise MalformedCsv(
+                "Empty or invalid csv",
+                f"Misplaced quotation mark in line {line}.",
+                separator_hint(text[position : position + 1]),
+            )
+        yield Record(line, cells)
 
 
 def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:

@@ -20,7 +20,6 @@ from models import types
 from models.errors import Denial, Fault
 from routes.postgrest import (
     calls,
-    conditions,
     csv,
     encoding,
     lexer,
@@ -36,7 +35,6 @@ from routes.postgrest import (
 STATUSES: dict[type[Fault], tuple[int, str]] = {
     # Parsing
     lexer.Unparsable: (400, "PGRST100"),
-    conditions.UnparenthesizedTree: (400, "42703"),
     limits.LimitExceeded: (400, "PGRST100"),
     encoding.Undecodable: (400, "PGRST100"),
     operands.MalformedArray: (400, "22P02"),

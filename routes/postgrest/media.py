@@ -36,6 +36,9 @@ DOCUMENT_AS_POSTGREST: Final = (MediaType.OPENAPI, MediaType.JSON)
 BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
 """The formats of a request body."""
 
+CHARACTER_SETS: Final = ("utf-8", "utf8", "us-ascii", "ascii")
+"""The character sets of a request body: UTF-8 and its subset."""
+
 _PLAIN: Final = {
     "application/json": MediaType.JSON,
     "application/vnd.pgrst.object+json": MediaType.OBJECT,
@@ -139,7 +142,7 @@ text/html, image/png
 
 @lru_cache(maxsize=CACHED_HEADERS_MAX)
 def parse_content_type(content_type: str | None) -> MediaType:
-    """Return a body's format. Without the header it is JSON, as in PostgREST.
+    """Return a body's format. Without the header it is JSON, as in PostgREST. A CSV has a header line.
 
     >>> parse_content_type("application/json; charset=UTF-8").name, parse_content_type(None).name
     ('JSON', 'JSON')
@@ -156,8 +159,9 @@ def parse_content_type(content_type: str | None) -> MediaType:
     if media is None or media not in BODIES:
         raise UnsupportedMediaType(media_range.name)
     for parameter, value in media_range.parameters:
-        if parameter == "charset" and value.lower() not in ("utf-8", "utf8"):
-            raise UnsupportedMediaType(f"{media_range.name};charset={value}")
+        has_no_header = media is MediaType.CSV and parameter == "header" and value.lower() != "present"
+        if has_no_header or (parameter == "charset" and value.lower() not in CHARACTER_SETS):
+            raise UnsupportedMediaType(f"{media_range.name};{parameter}={value}")
     return media
 
 

@@ -16,12 +16,15 @@ from models.errors import Fault
 from models.types import has_vanished
 from routes.postgrest.csv import parse_csv
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
-from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange
+from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange, excerpt
 from routes.postgrest.media import MediaType, parse_content_type
 
 Row = dict[str, object]
 
 NO_JSON = "Empty or invalid json"
+NO_OBJECTS = "A JSON object or an array of JSON objects is expected"
+BYTE_ORDER_MARK = "\ufeff"
+"""Spreadsheets and editors start a file with this mark. It is no part of the first name or value."""
 DIGIT_RUN = 10  # consecutive digits in a sample of the text that indicate a long number
 SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # NUL or a lone surrogate
 
@@ -31,10 +34,16 @@ class InvalidPayload(Fault):
 
 
 class KeysDiffer(Fault):
-    """Objects of one array with different keys, without `columns`."""
+    """Objects of one array with different keys, without `columns`. `keys` are the first row's."""
 
-    def __init__(self) -> None:
-        super().__init__("All object keys must match")
+    def __init__(self, keys: tuple[str, ...], rows: list[Row]) -> None:
+        number, row = next((number, row) for number, row in enumerate(rows, 1) if row.keys() != set(keys))
+        column = min(row.keys() ^ set(keys))
+        super().__init__(
+            "All object keys must match",
+            f"row {number}, column {excerpt(column)}: "
+            + ("the row has no such key" if column in keys else "the first row has no such key"),
+        )
 
 
 class UntranslatableText(Fault):
@@ -46,19 +55,24 @@ class UntranslatableText(Fault):
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The rows of a write. `keys` are the first row's; `uniform` tells whether all rows have the same keys."""
+    """The rows of a write.
+
+    `keys`: the names in a CSV's header, or the first row's keys. `uniform`: whether all rows have the same keys.
+    `lines`: the numbers of the lines on which a CSV's rows begin; None for other formats.
+    """
 
     rows: list[Row]
     keys: tuple[str, ...]
     uniform: bool
     is_array: bool
+    lines: tuple[int, ...] | None = None
 
     def require_uniform(self) -> Payload:
         """Return the payload; raise KeysDiffer unless all rows have the same keys. `columns` lifts this
         rule, as in PostgREST.
         """
         if not self.uniform:
-            raise KeysDiffer
+            raise KeysDiffer(self.keys, self.rows)
         return self
 
 
@@ -67,7 +81,7 @@ def parse_payload(body: bytes, content_type: str | None, limits: Limits = LIMITS
 
     >>> parse_payload(b'{"name": "Mill Court", "floors": 3}', "application/json")
     Payload(rows=[{'name': 'Mill Court', 'floors': 3}], keys=('name', 'floors'), uniform=True, \
-is_array=False)
+is_array=False, lines=None)
     >>> parse_payload(b"name,city\\nDepot,NULL\\n", "text/csv").rows
     [{'name': 'Depot', 'city': None}]
     >>> parse_payload(b"name=Mill+Court", "application/x-www-form-urlencoded").rows
@@ -78,14 +92,18 @@ is_array=False)
     """
     media = parse_content_type(content_type)
     if media is MediaType.CSV:
-        return _gather(parse_csv(_decode(body), limits))
+        table = parse_csv(_decode(body), limits)
+        return Payload(table.rows, table.header, uniform=True, is_array=True, lines=table.lines)
     if media is MediaType.FORM:
         return _single({key: value or "" for key, value in decode_pairs(body)})
     parsed = _parse_json(_decode(body), limits)
     if isinstance(parsed, dict):
         return _single(parsed)
-    if not isinstance(parsed, list) or not set(map(type, parsed)) <= {dict}:
-        raise InvalidPayload("A JSON object or an array of JSON objects is expected")
+    if not isinstance(parsed, list):
+        raise InvalidPayload(NO_OBJECTS)
+    if not set(map(type, parsed)) <= {dict}:
+        number = next(number for number, row in enumerate(parsed, 1) if type(row) is not dict)
+        raise InvalidPayload(NO_OBJECTS, f"row {number} is no object")
     if len(parsed) > limits.payload_rows:
         raise LimitExceeded(limits.payload_rows, "rows in a payload")
     return _gather(parsed)
@@ -102,8 +120,9 @@ def _gather(rows: list[Row]) -> Payload:
 
 
 def _decode(body: bytes) -> str:
+    """Return a body as text without its byte order mark."""
     try:
-        return decode_utf8(body)
+        return decode_utf8(body).removeprefix(BYTE_ORDER_MARK)
     except Undecodable as undecodable:
         raise InvalidPayload("Empty or invalid body", undecodable.message) from undecodable
 

@@ -157,6 +157,8 @@ def _parse_clause(key: str, value: str, state: ParseState) -> Clause:
         return Clause(names[:-1], parse_filter(names[-1], path, value, state))
     if last in ("and", "or"):
         names, _ = _parse_path("logic path", key)
+        if names.count("not") > 1:
+            raise Scanner("logic path", key).refusal("one negation operator (not)")
         negated = "not." if "not" in names else ""
         tree = parse_logic_tree(last, negated, value, state)
         return Clause(tuple(name for name in names[:-1] if name != "not"), tree)
@@ -227,8 +229,15 @@ def _build_node(items: tuple[Column | Embed, ...], clauses: list[Clause], depth:
 
 
 def _find_embed(items: tuple[Column | Embed, ...], name: str) -> int:
-    """Return the index of the first embed with this alias or relation, as in PostgREST's plan."""
-    for place, item in enumerate(items):
-        if isinstance(item, Embed) and name in (item.alias, item.relation):
-            return place
-    raise NotEmbedded(name)
+    """Return the index of the embed with this output name, or of the only embed of this relation.
+
+    PostgREST takes the first embed with this alias or relation, also where an alias stands for another one.
+    """
+    embeds = {place: item for place, item in enumerate(items) if isinstance(item, Embed)}
+    named = [place for place, embed in embeds.items() if embed.name == name]
+    if not named:
+        related = [place for place, embed in embeds.items() if embed.relation == name]
+        named = related if len(related) == 1 else []
+    if not named:
+        raise NotEmbedded(name)
+    return named[0]

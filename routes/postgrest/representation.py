@@ -210,8 +210,10 @@ def csv_text(rows: list[str], header: Sequence[str]) -> str:
 def cell(value: object) -> str:
     r"""Return a value as a CSV cell.
 
-    >>> cell('say "x", please'), cell(None), cell(""), cell(2.0), cell(True)
-    ('"say ""x"", please"', '', '""', '2', 't')
+    >>> cell('say "x", please'), cell(None), cell(""), cell("NULL"), cell(2.0), cell(True)
+    ('"say ""x"", please"', '', '""', '"NULL"', '2', 't')
+    >>> cell("C:\\photos")
+    '"C:\\photos"'
     """
     if value is None:
         return ""
@@ -220,11 +222,11 @@ def cell(value: object) -> str:
     if isinstance(value, float):
         return number_text(value)
     if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        # PostgREST prints a row as PostgreSQL prints a record, which doubles backslashes. No JSON column is written.
+        value = json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\\", "\\\\")
     text = str(value)
-    quoted = not text or any(character in ',"\\\n\r\t ()' for character in text)
-    # PostgREST prints a row as PostgreSQL prints a record, which doubles backslashes as well.
-    return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"' if quoted else text
+    quoted = text in ("", "NULL") or any(character in ',"\\\n\r\t ()' for character in text)
+    return '"' + text.replace('"', '""') + '"' if quoted else text
 
 
 def row_keys(node: Node, relation: Relation) -> list[str]:

@@ -17,8 +17,8 @@ PROFILE_HEADERS = ("Accept-Profile", "Content-Profile")
 class UnknownPath(Fault):
     """A path without a resource."""
 
-    def __init__(self) -> None:
-        super().__init__("Invalid path specified in request URL")
+    def __init__(self, message: str = "Invalid path specified in request URL") -> None:
+        super().__init__(message)
 
 
 class UnknownRelation(Fault):

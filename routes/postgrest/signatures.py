@@ -55,7 +55,7 @@ def optional_parameter(kind: ColumnType) -> Parameter:
     return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
 
 
-def id_array(count_max: int) -> Parameter:
+def id_array(count_max: int, *, required: bool = True) -> Parameter:
     """Return a parameter that is an array of at most `count_max` ids."""
 
     def read(value: object) -> tuple[object, ...]:
@@ -68,7 +68,7 @@ def id_array(count_max: int) -> Parameter:
         return tuple(map(read_id, value))
 
     document = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
-    return Parameter("bigint[]", read, document)
+    return Parameter("bigint[]", read, document, required=required)
 
 
 def read_id(value: object) -> object:

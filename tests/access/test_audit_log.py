@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -174,6 +177,34 @@ def test_refusal_is_logged(api: Callable) -> None:
     assert (first["action"], first["actor_id"], first["relation"]) == ("refused", MOE, "buildings")
     assert first["after"] == {"message": "permission denied for table buildings"}
     assert (second["actor_id"], second["client_id"]) == (ADA, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("PATCH", "/buildings?id=eq.1"), ("POST", "/inspections"), ("DELETE", "/clients?id=eq.1")]
+)
+def test_refusal_does_not_wait_for_the_writer_lock(api: Callable, method: str, path: str) -> None:
+    app = api("root").database.app_for("POST", "/buildings")
+    locked, released = threading.Event(), threading.Event()
+
+    def hold_lock() -> None:
+        with app.app_context(), database().writing() as transaction:
+            transaction.run("UPDATE buildings SET floors = 3 WHERE id = 1")
+            locked.set()
+            released.wait(10)
+
+    with ThreadPoolExecutor() as pool:
+        writer = pool.submit(hold_lock)
+        assert locked.wait(10)
+        began = time.monotonic()
+        answers = [api(who).send(method, path, {"floors": 3}) for who in ("moe", "mia")]
+        seconds = time.monotonic() - began
+        released.set()
+        writer.result()
+
+    assert [answer.status for answer in answers] == [403, 403]
+    assert seconds < 0.5
+    app.extensions["walkthrough.denials"].wait()
+    assert [line["actor_id"] for line in audit_lines(api) if line["action"] == "refused"] == [MOE, MIA]
 
 
 def test_refused_assignment_and_refused_user_change_are_logged(api: Callable) -> None:

@@ -222,7 +222,7 @@ def test_apikey_is_required(service: Service, path: str) -> None:
         ("POST", "invite", (404, "not_found")),
         ("GET", "reauthenticate", (404, "not_found")),
         ("POST", "admin/generate_link", (404, "not_found")),
-        ("GET", ".well-known/jwks.json", (404, "not_found")),
+        ("GET", ".well-known/other.json", (404, "not_found")),
         ("GET", f"admin/users/{MOE}/factors", (404, "not_found")),
         ("GET", "token", (405, "method_not_allowed")),
         ("PATCH", "user", (405, "method_not_allowed")),

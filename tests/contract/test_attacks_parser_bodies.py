@@ -19,7 +19,7 @@ BODIES = [
     ("infinity", '{"name": "N", "client_id": -Infinity}'),
     ("deep", '{"name": ' + "[" * 100_000 + "]" * 100_000 + "}"),
     ("deep-open", "[" * 100_000),
-    ("bom", b"\xef\xbb\xbf" + GOOD.encode()),
+    ("two-marks", b"\xef\xbb\xbf\xef\xbb\xbf" + GOOD.encode()),
     ("utf-16", GOOD.encode("utf-16")),
     ("utf-32", GOOD.encode("utf-32")),
     ("latin-1", '{"name": "é", "client_id": 1}'.encode("latin-1")),

@@ -82,7 +82,7 @@ def test_response_bytes_are_limited(monkeypatch: pytest.MonkeyPatch, letter: str
         execute.fetch_rows(answering, "", ())
 
 
-@pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 2), ("x", 1), ("ü", 2)])
+@pytest.mark.parametrize(("letter", "size"), [('"', 2), ("\\", 1), ("x", 1), ("ü", 2)])
 def test_csv_bytes_are_limited(monkeypatch: pytest.MonkeyPatch, letter: str, size: int) -> None:
     """CSV may be more than twice as long as the JSON rows."""
     rows = [json.dumps({"a": f"{letter * 10} "}, ensure_ascii=False)] * 3

@@ -12,7 +12,9 @@ CASES = json.loads((pathlib.Path(__file__).parents[1] / "data" / "cases.json").r
 
 # Recorded cases with a deliberate difference: id -> reason.
 DELIBERATE_DIFFERENCES: dict[str, str] = {
-    "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected"
+    "insert-0873": "12.0.2 heads a written row's CSV by the alphabet, its cells stand as selected",
+    "update-1139": "PATCH takes one object: an empty array is refused",
+    "update-1153": "PATCH takes one object: 12.0.2 writes the first of two and drops the other",
 }
 
 

@@ -239,6 +239,8 @@ NOT_IDS = [None, {}, "x", "1", 5, True, [1.5], ["x"], [None], [True], [[1]], [{}
     ],
 )
 def test_array_of_invalid_ids_is_refused(unchanging_api: Callable, name: str, parameter: str, value: object) -> None:
+    if name == TO_MANAGER and value is None:
+        pytest.skip("null means an absent optional array")
     response = unchanging_api("root").rpc(name, {**VALID_CALLS[name], parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")

@@ -139,7 +139,7 @@ def test_chart_refuses_a_date_that_does_not_exist(api: Callable, value: str) -> 
     assert (response.status, response.code) == (400, "22008")
 
 
-@pytest.mark.parametrize("value", ["junk", "20250101", "01/02/2025", 5, True, [], {}], ids=repr)
+@pytest.mark.parametrize("value", ["junk", "250101", "01/02/2025", 5, True, [], {}], ids=repr)
 def test_chart_refuses_invalid_dates(api: Callable, value: object) -> None:
     response = api("root").rpc(CHART, {"start_date": value, "end_date": "2026-01-01"})
 

@@ -353,3 +353,12 @@ def test_import_refuses_infinity(app: object, tmp_path: Path) -> None:
 
     assert (done.exit_code, done.output.count("\n")) == (1, 1)
     assert done.output.startswith(f"walkthrough: {file}: ")
+
+
+def test_import_skips_a_byte_order_mark(app: object, tmp_path: Path) -> None:
+    file = tmp_path / "marked.json"
+    file.write_text('\ufeff{"inspectors": [{"id": 900, "name": "Ann"}]}', encoding="utf-8")
+
+    done = app.test_cli_runner().invoke(args=["import", str(file)])
+
+    assert done.output == "1 inspectors\n"

@@ -57,6 +57,8 @@ MAPPED_ELSEWHERE = {
     # By the console
     "EditConflict", "InvalidFormToken", "InvalidKioskDisplay", "KioskDisplayNotFound", "KioskTokenRequired",
     "SignInRequired", "TooManyDownloads", "TooManyRows",
+    # By its subclasses
+    "ConstraintViolation",
     # By commands
     "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip

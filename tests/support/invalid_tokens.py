@@ -120,6 +120,11 @@ T03: Kinds = {
     "header-a-list": (MALFORMED, lambda: sign_bytes(b'["HS256"]', payload_text().encode())),
     "payload-no-json": (MALFORMED, lambda: sign_bytes(HEAD, b"sub=root")),
     "payload-no-utf-8": (MALFORMED, lambda: sign_bytes(HEAD, b'{"sub":"\xff"}')),
+    "payload-utf-16": (MALFORMED, lambda: sign_bytes(HEAD, payload_text().encode("utf-16"))),
+    "payload-utf-32-le": (MALFORMED, lambda: sign_bytes(HEAD, payload_text().encode("utf-32-le"))),
+    "payload-byte-order-mark": (MALFORMED, lambda: sign_bytes(HEAD, payload_text().encode("utf-8-sig"))),
+    "header-utf-16": (MALFORMED, lambda: sign_bytes(HEAD.decode().encode("utf-16-be"), payload_text().encode())),
+    "header-byte-order-mark": (MALFORMED, lambda: sign_bytes(b"\xef\xbb\xbf" + HEAD, payload_text().encode())),
     "payload-nan": (MALFORMED, lambda: sign_payload('{"exp":NaN}')),
     "payload-deep": (MALFORMED, lambda: sign_bytes(HEAD, b"[" * 5_000)),
     "payload-long-number": (MALFORMED, lambda: sign_payload('{"exp":' + "9" * 4_500 + "}")),
@@ -141,6 +146,8 @@ T04: Kinds = {
 }  # fmt: skip
 # T05: types
 T05: Kinds = {
+    "client-a-float": (INVALID_CLAIM, lambda: sign(ada(client_id=1.0))),
+    "client-with-exponent": (INVALID_CLAIM, lambda: sign_payload(payload_text().replace("}", ', "client_id": 1e0}'))),
     "exp-text": (INVALID_CLAIM, lambda: sign(root(exp=str(now() + 60)))),
     "exp-true": (INVALID_CLAIM, lambda: sign(root(exp=True))),
     "exp-null": (INVALID_CLAIM, lambda: sign(root(exp=None))),

@@ -72,7 +72,7 @@ def test_numbers_keep_type_and_digits(literal: str, value: float) -> None:
         *('{"a": .5}', '{"a": 1.}', '{"a": 0x1}', '{"a": "x}', '{"a": "\\x"}', '{"a": "\\u12"}'),
         *('{"a": NaN}', '{"a": Infinity}', '{"a": -Infinity}', '{"a": nan}', '{"a": True}'),
         *('{"a": "b\nc"}', '{"a": "\t"}', "// {}", '{"a": 1 /* b */}', "\x0c{}"),
-        b"\xef\xbb\xbf{}",
+        b"\xef\xbb\xbf\xef\xbb\xbf{}",
         '{"a": 1}'.encode("utf-16"),
         '{"a": 1}'.encode("utf-16-le"),
         '{"a": 1}'.encode("utf-32"),

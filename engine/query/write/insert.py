@@ -12,14 +12,14 @@ from operator import itemgetter
 from typing import Any
 
 from engine.query.catalog import Attribute, Relation, catalog
-from engine.query.constraints import VIOLATIONS, NotNullViolation
+from engine.query.constraints import ConstraintViolation, NotNullViolation, UniqueViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.storage.transaction import Transaction
 from models.errors import Fault
-from models.fields import ColumnDefault
+from models.fields import TENANT_COLUMN, ColumnDefault
 from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
 
 CHOSEN_ID_MAX = 2**52  # JavaScript can represent the ids that follow the chosen one
@@ -43,7 +43,7 @@ class Insertion:
     """The rows to insert, as raw JSON values.
 
     `columns`: the columns to write. `target`: the columns of `on_conflict`. `default_missing`: whether a missing value
-    is the column's default instead of null.
+    is the column's default instead of null. `lines`: the numbers of the lines on which the rows of a CSV begin.
     """
 
     rows: Sequence[Row]
@@ -51,6 +51,19 @@ class Insertion:
     conflict: Conflict = Conflict.FAIL
     target: tuple[str, ...] | None = None
     default_missing: bool = False
+    lines: tuple[int, ...] | None = None
+
+    def locate(self, fault: Fault, position: int, columns: Sequence[str] = ()) -> None:
+        """Begin a fault's details with the row, or with the line of a CSV, and the columns.
+
+        The fault of a single JSON object has no place. A taken e-mail has none either: it may be that of a hidden user.
+        """
+        is_single = self.lines is None and len(self.rows) == 1
+        if is_single or (isinstance(fault, UniqueViolation) and fault.columns == ("email",)):
+            return
+        row = f"row {position + 1}" if self.lines is None else f"line {self.lines[position]}"
+        named = f", column{'s' * (len(columns) > 1)} {', '.join(columns)}" if columns else ""
+        fault.locate(row + named)
 
     def rows_with(self, name: str) -> set[int]:
         """Return the positions of the rows that set a column. A missing value sets null unless it means the default."""
@@ -195,6 +208,7 @@ class InsertRows:
     def __init__(self, transaction: Transaction, relation: Relation, insertion: Insertion, binding: Binding) -> None:
         self.transaction = transaction
         self.relation = relation
+        self.insertion = insertion
         self.request = binding
         self.now = transaction.now
         named = effective_columns(relation, insertion)
@@ -213,17 +227,20 @@ class InsertRows:
                 pairs = zip(layout.columns, layout.sources, strict=True)
                 columns = [self.convert_column(name, source, rows) for name, source in pairs]
                 return list(zip(*columns, strict=True))
-        return [self.convert_row(layout, row) for row in rows]
+        return [self.convert_row(layout, row, position) for position, row in enumerate(rows)]
 
-    def convert_row(self, layout: RowLayout, row: Row) -> tuple[Bound, ...]:
-        pairs = zip(layout.columns, layout.sources, strict=True)
-        return tuple(
-            [
-                source.from_row(self, row) if source.convert is None or name not in row
-                else source.convert(row[name])
-                for name, source in pairs
-            ]
-        )  # fmt: skip
+    def convert_row(self, layout: RowLayout, row: Row, position: int) -> tuple[Bound, ...]:
+        values: list[Bound] = []
+        for name, source in zip(layout.columns, layout.sources, strict=True):
+            try:
+                if source.convert is None or name not in row:
+                    values.append(source.from_row(self, row))
+                else:
+                    values.append(source.convert(row[name]))
+            except Fault as fault:
+                self.insertion.locate(fault, position, (name,))
+                raise
+        return tuple(values)
 
     def convert_column(self, name: str, source: ColumnSource, rows: Sequence[Row]) -> list[Bound]:
         """Return the converted values of a column; raise KeyError if a row does not have it."""
@@ -246,7 +263,7 @@ class InsertRows:
 
     def write_one_by_one(self, plan: InsertPlan) -> list[Key]:
         """Insert the rows one by one, and return their keys; raise the violation of the first invalid row."""
-        keys = [self.write_row(plan, values) for values in self.values]
+        keys = [self.write_row(plan, position) for position in range(len(self.values))]
         return [key for key in keys if key is not None]
 
     def write_all(self, plan: InsertPlan | UpsertPlan) -> list[Key] | None:
@@ -260,7 +277,7 @@ class InsertRows:
         self.transaction.run("SAVEPOINT many")
         try:
             cursor = self.transaction.run(statement.sql, statement.bind(self.binding))
-        except VIOLATIONS:
+        except ConstraintViolation:
             self.transaction.run("ROLLBACK TO many")
             return None
         if cursor.rowcount != len(self.values):
@@ -284,11 +301,24 @@ class InsertRows:
         """Return whether every row has a key, or none has and the database generates consecutive ids."""
         return self.have_keys or not set(self.relation.key) & set(self.columns)
 
-    def require_complete(self, values: tuple[Bound, ...]) -> None:
+    def require_client(self) -> None:
+        """Raise NotNullViolation for the first row without a required client. The rule would deny the row."""
+        for name, column in self.required:
+            if name == TENANT_COLUMN:
+                for position, values in enumerate(self.values):
+                    if column is None or values[column] is None:
+                        raise self.null_violation(position, name)
+
+    def require_complete(self, position: int) -> None:
         """Raise NotNullViolation for a missing required value. The database would run triggers and conflicts first."""
-        name = self.missing_column(values)
+        name = self.missing_column(self.values[position])
         if name is not None:
-            raise NotNullViolation(self.relation.name, name)
+            raise self.null_violation(position, name)
+
+    def null_violation(self, position: int, name: str) -> NotNullViolation:
+        violation = NotNullViolation(self.relation.name, name)
+        self.insertion.locate(violation, position, (name,))
+        return violation
 
     def missing_column(self, values: tuple[Bound, ...]) -> str | None:
         """Return the first required column without a value; None if there is none."""
@@ -306,12 +336,17 @@ class InsertRows:
     def key(self, values: tuple[Bound, ...]) -> Key:
         return tuple(values[self.columns.index(name)] for name in self.relation.key)
 
-    def write_row(self, plan: InsertPlan | UpsertPlan, values: tuple[Bound, ...]) -> Key | None:
+    def write_row(self, plan: InsertPlan | UpsertPlan, position: int) -> Key | None:
         """Write one of several rows. A row without an id leaves the column out, so that the database generates it."""
-        position = self.id_position
-        if position is None or values[position] is not None:
-            return self.write(plan.insert, values)
-        return self.write(plan.insert_without_id, values, values[:position] + values[position + 1 :])
+        values, id_position = self.values[position], self.id_position
+        self.require_complete(position)
+        try:
+            if id_position is None or values[id_position] is not None:
+                return self.write(plan.insert, values)
+            return self.write(plan.insert_without_id, values, values[:id_position] + values[id_position + 1 :])
+        except ConstraintViolation as violation:
+            self.insertion.locate(violation, position, violation.columns)
+            raise
 
     @cached_property
     def id_position(self) -> int | None:
@@ -326,7 +361,6 @@ class InsertRows:
 
         `new`: the parameters of the statement, by default all values.
         """
-        self.require_complete(values)
         by_name = dict(zip(self.columns, values, strict=True))
         bound = self.request.replace(new=values if new is None else new)
         with diagnose_write(self.transaction, self.relation, lambda: by_name, []):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.query.catalog import Relation
 from engine.query.statement import Binding, Statement
 from engine.storage.transaction import Transaction
@@ -17,11 +19,24 @@ class ProtectedColumn(Fault):
 
 
 def require_allowed(
-    transaction: Transaction, relation: Relation, statement: Statement | None, binding: Binding
+    transaction: Transaction,
+    relation: Relation,
+    statement: Statement | None,
+    binding: Binding,
+    locate: Callable[[Fault, int], object] | None = None,
 ) -> None:
-    """Run a statement that finds a denied candidate row; raise RowDenied if it finds one. None allows all rows."""
-    if statement is not None and transaction.one(statement.sql, statement.bind(binding)) is not None:
-        raise row_violation(relation)
+    """Run a statement that finds a denied candidate row; raise RowDenied if it finds one. None allows all rows.
+
+    `locate`: adds the position of the row in the payload to the fault.
+    """
+    if statement is None:
+        return
+    denied = transaction.one(statement.sql, statement.bind(binding))
+    if denied is not None:
+        violation = row_violation(relation)
+        if locate is not None:
+            locate(violation, denied[0])
+        raise violation
 
 
 def row_violation(relation: Relation, clause: str = "") -> RowDenied:

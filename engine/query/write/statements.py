@@ -123,11 +123,12 @@ class WriteBuilder:
         return sa.select(*selected, position.label("position")).select_from(source).subquery("candidates")
 
     def denied_among(self, candidates: Any) -> Statement | None:
-        """Return the query for a candidate row that the rule denies; None if the rule allows every row."""
+        """Return the query for the first candidate row that the rule denies; None if the rule allows every row."""
         allowed = self.allowed(candidates.c)
         if allowed is None:
             return None
-        denied = sa.select(candidates.c.position).where(sa.not_(allowed)).limit(1)
+        position = candidates.c.position
+        denied = sa.select(position).where(sa.not_(allowed)).order_by(position).limit(1)
         return self.planner.finish(denied)
 
     def denied(self, columns: tuple[str, ...]) -> Statement | None:

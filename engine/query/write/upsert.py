@@ -7,7 +7,7 @@ merged rows. The first failed check gives the error.
 from __future__ import annotations
 
 from engine.query.catalog import Relation, UnknownColumn
-from engine.query.constraints import UniqueViolation
+from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
 from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
@@ -45,9 +45,10 @@ def upsert(
         )
     }
     require_writable_keys(relation, insertion, target, existing, rule)
-    require_allowed(transaction, relation, plan.denied, rows.binding)
-    require_writable_rows(relation, target, existing)
-    require_allowed(transaction, relation, plan.denied_merge, rows.binding)
+    rows.require_client()
+    require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
+    require_writable_rows(relation, target, existing, insertion)
+    require_allowed(transaction, relation, plan.denied_merge, rows.binding, insertion.locate)
     written: list[Key] | None = None
     if merge:
         require_distinct(rows, target)
@@ -58,9 +59,9 @@ def upsert(
     inserted = 0
     for position, values in enumerate(rows.values):
         if position in existing and not merge:
-            rows.require_complete(values)
+            rows.require_complete(position)
             continue
-        key = rows.write_row(plan, values) if written is None else written[position]
+        key = rows.write_row(plan, position) if written is None else written[position]
         if position in existing:
             keys.append(merged_key(relation, existing[position][1], values, rows.columns, merged))
         elif key is not None:
@@ -74,15 +75,22 @@ def insert_new(
 ) -> WriteResult:
     """Insert rows without a conflict target; raise RowDenied or the violation of a constraint."""
     plan = write_plan.plan_insert(transaction.dialect.name, relation.name, rows.columns, rows.constant, rule)
+    rows.require_client()
     statement = plan.insert_if_allowed if len(rows.values) == 1 else None
     if statement is not None and rows.missing_column(rows.values[0]) is None:
-        key = rows.write(statement, rows.values[0])
+        try:
+            key = rows.write(statement, rows.values[0])
+        except ConstraintViolation as violation:
+            insertion.locate(violation, 0, violation.columns)
+            raise
         if key is None:
-            raise row_violation(relation)
+            denial = row_violation(relation)
+            insertion.locate(denial, 0)
+            raise denial
         return WriteResult([key], 1)
     keys = rows.write_all(plan)
     if keys is None:
-        require_allowed(transaction, relation, plan.denied, rows.binding)
+        require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
         keys = rows.write_one_by_one(plan)
     return WriteResult(keys, len(keys))
 
@@ -126,29 +134,45 @@ def require_writable_keys(
     if protected is not None:
         writable = {position for position, (is_writable, _) in existing.items() if is_writable}
         setting = insertion.rows_with(protected)
-        if setting and (protected not in target or not setting <= writable):
-            raise protected_column(protected)
+        refused = setting - writable if protected in target else setting
+        if refused:
+            fault = protected_column(protected)
+            insertion.locate(fault, min(refused), (protected,))
+            raise fault
 
 
-def require_writable_rows(relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]]) -> None:
+def require_writable_rows(
+    relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]], insertion: Insertion
+) -> None:
     """Raise RowDenied if the caller may not update an existing row, or UniqueViolation for another target than the
     primary key."""
-    if all(is_writable for is_writable, _ in existing.values()):
+    refused = [position for position, (is_writable, _) in existing.items() if not is_writable]
+    if not refused:
         return
     if target == relation.key:
-        raise row_violation(relation, " (USING expression)")
+        denial = row_violation(relation, " (USING expression)")
+        insertion.locate(denial, min(refused))
+        raise denial
     constraint = next(name for name, key in relation.uniques.items() if key == target)
-    raise UniqueViolation(constraint)
+    violation = UniqueViolation(constraint)
+    insertion.locate(violation, min(refused), target)
+    raise violation
 
 
 def require_distinct(rows: InsertRows, target: tuple[str, ...]) -> None:
     """Raise SameRowTwice if two rows have the same target."""
     positions = [rows.columns.index(name) for name in target]
-    keys = [tuple(values[position] for position in positions) for values in rows.values]
-    complete = [key for key in keys if None not in key]  # nulls are distinct
-    if len(set(complete)) < len(complete):
-        raise SameRowTwice(
-            "ON CONFLICT DO UPDATE command cannot affect row a second time",
-            hint="Ensure that no rows proposed for insertion within the same command have "
-            "duplicate constrained values.",
-        )
+    seen: set[Key] = set()
+    for row, values in enumerate(rows.values):
+        key = tuple(values[position] for position in positions)
+        if None in key:  # nulls are distinct
+            continue
+        if key in seen:
+            fault = SameRowTwice(
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                hint="Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values.",
+            )
+            rows.insertion.locate(fault, row, target)
+            raise fault
+        seen.add(key)
