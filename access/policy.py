@@ -2,6 +2,7 @@
 
 Do not write a role's name elsewhere. The file defines the predicates (see access/predicate.py), then the tables of
 privileges and row rules, then the functions that other modules call. Explanations report predicates by their names.
+`flask schema --write` writes the table of docs/ACCESS.md from this file.
 """
 
 from __future__ import annotations
@@ -68,81 +69,98 @@ class Policy:
         return self.check or self.write
 
 
-# Predicates
+# Predicates. The docstrings are the words of the table in docs/ACCESS.md.
 
 
 def every_row(profile: GrantProfile, row: Row) -> Condition:
+    """Every row."""
     return sa.true()
 
 
 def no_row(profile: GrantProfile, row: Row) -> Condition:
+    """No row."""
     return sa.false()
 
 
 def client_ownership(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of their client."""
     return equals(row.client_id, CALLER.client_id)
 
 
 def building_grant(profile: GrantProfile, building: Row) -> Condition:
+    """Granted buildings."""
     return has_grant(profile, GrantKind.BUILDING, building.id)
 
 
 def through_building(profile: GrantProfile, inspection: Row) -> Condition:
+    """Inspections of granted buildings."""
     return has_grant(profile, GrantKind.BUILDING, inspection.building_id)
 
 
 def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
+    """Granted inspections."""
     return has_grant(profile, GrantKind.INSPECTION, inspection.id)
 
 
 def of_granted_inspection(profile: GrantProfile, reading: Row) -> Condition:
+    """Readings of inspections that a grant shows."""
     inspection = alias(Inspection, "rule_inspections")
     return in_small_subquery(reading.inspection_id, inspection.c.id, visible_by_grant(profile, inspection.c))
 
 
 def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:
+    """Inspectors of inspections that they read."""
     inspection = alias(Inspection, "rule_inspections")
     visible = visible_by_grant(profile, inspection.c)
     return in_subquery(inspector.id, inspection.c.inspector_id, visible)
 
 
 def own_client(profile: GrantProfile, client: Row) -> Condition:
+    """Their client."""
     return equals(client.id, CALLER.client_id)
 
 
 def own_user(profile: GrantProfile, user: Row) -> Condition:
+    """Themselves."""
     return equals(user.id, CALLER.id)
 
 
 def own_manager(profile: GrantProfile, user: Row) -> Condition:
+    """Managers of their client."""
     return sa.and_(user.client_id == CALLER.client_id, user.role == CLIENT_MANAGER.value)
 
 
 def to_own_user(profile: GrantProfile, grant: Row) -> Condition:
+    """Grants to users of their client."""
     user = alias(User, "rule_users")
     return in_subquery(grant.admin_id, user.c.id, user.c.client_id == CALLER.client_id)
 
 
 def to_own_manager(profile: GrantProfile, grant: Row) -> Condition:
+    """Grants to managers of their client."""
     user = alias(User, "rule_users")
     return in_subquery(grant.manager_id, user.c.id, own_manager(profile, user.c))
 
 
 def to_caller(profile: GrantProfile, grant: Row) -> Condition:
+    """Grants to themselves."""
     return equals(grant.manager_id, CALLER.id)
 
 
 def on_own_building(profile: GrantProfile, grant: Row) -> Condition:
+    """On buildings of their client."""
     building = alias(Building, "rule_buildings")
     return in_subquery(grant.building_id, building.c.id, client_ownership(profile, building.c))
 
 
 def on_own_inspection(profile: GrantProfile, grant: Row) -> Condition:
+    """On inspections of their client."""
     inspection = alias(Inspection, "rule_inspections")
     return in_subquery(grant.inspection_id, inspection.c.id, client_ownership(profile, inspection.c))
 
 
 def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition:
+    """With `assigned_by` null or themselves."""
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
 

@@ -104,6 +104,7 @@ SLOW = (
     "console/test_records.py",
     "contract/test_commands_output.py",
     "contract/test_metrics.py",
+    "contract/test_registered_table.py",
     "docs/test_docstrings.py",
     "docs/test_readme.py",
     "docs/test_tutorial.py",

@@ -22,6 +22,7 @@ from engine.query.dialect.postgresql import UNICODE_COLLATION
 from engine.schema.description import POSTGRESQL
 from engine.schema.script import schema_script, upgrade_script
 from engine.storage.transaction import Transaction
+from models import ClientManagerInspectionAccess
 from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")
@@ -182,7 +183,7 @@ def require_features(transaction: Transaction, name: str) -> None:
 
 TABLES_ELSEWHERE = """
 SELECT relnamespace::regnamespace::text, current_schema() FROM pg_class
-WHERE oid = to_regclass('client_manager_inspection_access')
+WHERE oid = to_regclass($1)
   AND relnamespace::regnamespace::text IS DISTINCT FROM quote_ident(current_schema())
 """
 
@@ -192,7 +193,7 @@ def require_search_path(transaction: Transaction, name: str) -> None:
 
     New, empty tables would hide them, also from processes that serve the database.
     """
-    for actual, current in transaction.all(TABLES_ELSEWHERE):
+    for actual, current in transaction.all(TABLES_ELSEWHERE, (ClientManagerInspectionAccess.__tablename__,)):
         raise database_check.MaintenanceError(
             f"{name} has its tables in the schema {actual}, and search_path begins with {current}:"
             f" ALTER ROLE … SET search_path = {actual}"

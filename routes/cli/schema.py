@@ -1,10 +1,11 @@
-"""`flask schema`: print or write the schemas of both engines, or draft a migration."""
+"""`flask schema`: print or write the schemas of both engines and the table of docs/ACCESS.md, or draft a migration."""
 
 from __future__ import annotations
 
 import click
 from flask import Blueprint
 
+from access import document
 from engine.maintenance.schema_files import NothingToDraft, write_draft, write_schemas
 from engine.schema.description import ENGINES, SQLITE
 from engine.schema.script import schema_script
@@ -15,8 +16,8 @@ bp = Blueprint("schema", __name__, cli_group=None)
 
 @bp.cli.command("schema", cls=StandaloneCommand)
 @click.option("--engine", type=click.Choice(ENGINES), default=SQLITE, help="The engine whose schema to print.")
-@click.option("--write", is_flag=True, help="Write the committed schema files.")
-@click.option("--migration", type=TEXT, metavar="TITLE", help="Draft a migration, then write the schema files.")
+@click.option("--write", is_flag=True, help="Write the schema files and the table of docs/ACCESS.md.")
+@click.option("--migration", type=TEXT, metavar="TITLE", help="Draft a migration, then --write.")
 def schema(engine: str, write: bool, migration: str | None) -> None:
     """Print the schema that follows from the models.
 
@@ -27,7 +28,7 @@ def schema(engine: str, write: bool, migration: str | None) -> None:
         return
     try:
         lines = write_draft(migration) if migration is not None else []
-        lines += write_schemas()
+        lines += [*write_schemas(), document.write_table()]
     except NothingToDraft as error:
         fail(str(error))
     except OSError as error:

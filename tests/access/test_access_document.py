@@ -4,53 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from access import policy
+from access import document, policy
 from access.caller import Role
+from access.document import DOCUMENT
 from access.policy import EVERYTHING, FUNCTION_ROLES, POLICIES, Policy
-from access.predicate import AllOf, AnyOf
+from access.predicate import AnyOf
 from models import RESOURCES, AuditLog, Building, Inspection
-
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ACCESS.md"
-
-WORDS: dict[object, str] = {
-    policy.every_row: "every row",
-    policy.no_row: "no row",
-    policy.client_ownership: "rows of their client",
-    policy.building_grant: "granted buildings",
-    policy.through_building: "inspections of granted buildings",
-    policy.inspection_grant: "granted inspections",
-    policy.of_granted_inspection: "readings of inspections that a grant shows",
-    policy.on_visible_inspection: "inspectors of inspections that they read",
-    policy.own_client: "their client",
-    policy.own_manager: "managers of their client",
-    policy.own_user: "themselves",
-    policy.to_own_user: "grants to users of their client",
-    policy.to_own_manager: "grants to managers of their client",
-    policy.to_caller: "grants to themselves",
-    policy.on_own_building: "on buildings of their client",
-    policy.on_own_inspection: "on inspections of their client",
-    policy.signed_by_caller_or_unsigned: "with `assigned_by` null or themselves",
-    None: "no privilege",
-}
-
-
-def claims_of(predicate: object) -> list[object]:
-    return list(predicate.parts) if isinstance(predicate, AllOf) else [predicate]
-
-
-def words_of(predicate: object) -> str:
-    if isinstance(predicate, AnyOf):
-        return "; ".join(words_of(each) for each in predicate.parts)
-    return ", ".join(WORDS[each] for each in claims_of(predicate))
-
-
-def words_of_writes(rule: Policy) -> str:
-    words = words_of(rule.write)
-    if rule.check is None:
-        return words
-    added = [each for each in claims_of(rule.check) if each not in claims_of(rule.write)]
-    assert len(added) + len(claims_of(rule.write)) == len(claims_of(rule.check))
-    return f"{words}; after the write also: {', '.join(WORDS[each] for each in added)}"
 
 
 def section(title: str) -> str:
@@ -59,17 +18,17 @@ def section(title: str) -> str:
 
 def test_table_of_rules_equals_policy() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    table = text.split("<!-- policies: begin -->")[1].split("<!-- policies: end -->")[0]
 
-    expected = []
-    for name, model in RESOURCES.items():
-        cells = [name]
-        for role in (Role.CLIENT_ADMIN, Role.CLIENT_MANAGER):
-            rule = POLICIES[model][role]
-            cells += [words_of(rule.read), words_of_writes(rule)]
-        expected.append(f"| {' | '.join(cells)} |")
+    assert text.partition(document.BEGIN)[2].partition(document.END)[0] == document.table_text(), "flask schema --write"
 
-    assert sorted(table.strip().splitlines()[2:]) == sorted(expected)
+
+def test_table_is_written_between_its_comments(tmp_path: Path) -> None:
+    file = tmp_path / "ACCESS.md"
+    file.write_text(f"before\n{document.BEGIN}stale\n{document.END}\nafter\n", encoding="utf-8")
+
+    document.write_table(file)
+
+    assert file.read_text(encoding="utf-8") == f"before\n{document.BEGIN}{document.table_text()}{document.END}\nafter\n"
 
 
 def test_super_admin_reads_all_rows_and_writes_all_except_the_audit_log() -> None:

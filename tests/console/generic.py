@@ -1,6 +1,7 @@
 """The generic pages of the registered tables: their paths, and which roles may open them."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from access import policy
@@ -9,21 +10,12 @@ from engine.query.rule import Action
 from models.fields import Model
 from routes.console.components.tables import Table, all_tables
 from routes.console.register import PAGES as MODULES
-from tests.conftest import ADA, BOB, MAX, MOE
+from tests.conftest import DATASET
 
 assert MODULES, "the modules of the pages register their hooks"
 
 ROLES = {"root": Role.SUPER_ADMIN, "ada": Role.CLIENT_ADMIN, "moe": Role.CLIENT_MANAGER}
-KEYS = {
-    "users": MOE,
-    "client_admin_building_access": f"{ADA},1",
-    "client_manager_building_access": f"{MOE},1",
-    "client_admin_inspection_access": f"{BOB},3",
-    "client_manager_inspection_access": f"{MOE},3",
-}
-"""The key of a row that Root reads; the default is 1."""
-ELSEWHERE = {"users": MAX}
-"""The key of a row that Ada does not read."""
+ROWS = json.loads(DATASET.read_text())
 SUFFIXES = {"": Action.READ, ".csv": Action.READ, "/new": Action.INSERT, "/{key}": Action.READ,
             "/{key}/edit": Action.UPDATE, "/{key}/delete": Action.DELETE}  # fmt: skip
 
@@ -41,7 +33,7 @@ class GenericPage:
 
     @property
     def path(self) -> str:
-        return self.path_of(KEYS.get(self.table.name, "1"))
+        return self.path_of(known_key(self.table))
 
     def path_of(self, key: str) -> str:
         return f"/console{self.table.path}{self.suffix}".replace("{key}", key)
@@ -49,6 +41,17 @@ class GenericPage:
     def permits(self, who: str) -> bool:
         role = ROLES[who]
         return self.table.hooks.allowed(role) and policy.permits(role, self.action, self.table.model)
+
+
+def key_text(table: Table, row: Mapping[str, object]) -> str:
+    """Return a row's key as in the path of its page."""
+    return ",".join(str(row[name]) for name in table.relation.key)
+
+
+def known_key(table: Table) -> str:
+    """Return the key of a row that Root reads: the first of the data set, if the table has rows there."""
+    rows = ROWS.get(table.name)
+    return key_text(table, rows[0]) if rows else "1"
 
 
 def is_served(model: type[Model], action: Action) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.query.catalog import catalog
+from engine.schema.description import columns_with_rights, tables_without_rights
 from engine.storage.replication_positions import ReplicationPositions
 from tests.conftest import ADA, CAST, MAX, MIA, MOE, RESOURCES, Api, Bearer, ids
 from tests.postgres.cluster import BASE, Cluster
@@ -187,7 +188,7 @@ def test_import_changes_rights(cluster: Cluster, tmp_path: pathlib.Path) -> None
 
 
 def test_all_columns_of_predicates_decide_rights(cluster: Cluster) -> None:
-    """A new column of a predicate belongs into `decides_rights`, and then here."""
+    """Each entry of users and grants changes rights. A new column of a predicate belongs into `columns_with_rights`."""
     import sqlalchemy as sa
 
     from access.caller import GRANT_PROFILES
@@ -199,8 +200,10 @@ def test_all_columns_of_predicates_decide_rights(cluster: Cluster) -> None:
             row = model.__table__.alias()
             condition = policies[profile.role].read(profile, row.c)
             found = sa.select(row.c[next(iter(row.primary_key)).name]).where(condition)
-            read |= {each.name for each in sa.sql.visitors.iterate(found) if hasattr(each, "table")}
+            columns = (each for each in sa.sql.visitors.iterate(found) if hasattr(each, "table"))
+            read |= {(each.table.element.name, each.name) for each in columns}
 
-    assert read == {
-        "id", "role", "client_id", "building_id", "inspection_id", "inspector_id", "admin_id", "manager_id",
-    }  # fmt: skip
+    deciding = {name for name, _ in columns_with_rights()}
+    without_rights = {model.__tablename__ for model in tables_without_rights()}
+    assert {("buildings", "client_id"), ("inspections", "inspector_id"), ("users", "role")} <= read
+    assert {(table, name) for table, name in read if table in without_rights and name not in deciding} == set()
