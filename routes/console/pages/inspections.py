@@ -50,9 +50,9 @@ def narrower(query: ListQuery) -> list[Offer]:
         if not query.filters_by(column):
             urls = [(status(word), query.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
-    if word := query.form_values().get("q"):
-        parameters = urlencode({"find": "1", "q": word})
-        offers.append(("Building", [("Buildings with this word", f"{PATH}/buildings?{parameters}")]))
+    if query.word:
+        url = f"{PATH}/buildings?{urlencode({'q': query.word})}"
+        offers.append(("Building", [("Buildings with this word", url)]))
     return offers
 
 
