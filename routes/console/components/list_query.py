@@ -124,8 +124,9 @@ class ListQuery:
     def filters_by(self, column: str) -> bool:
         return any(name == column for name, _ in self.filters)
 
-    def csv_url(self) -> str:
-        return self.url().replace(self.listing.path, f"{self.listing.path}.csv", 1)
+    def csv_url(self, *filters: tuple[str, str]) -> str:
+        """Return the URL of the CSV file, with more filters."""
+        return self.narrowed_url(*filters).replace(self.listing.path, f"{self.listing.path}.csv", 1)
 
     def api_url(self) -> str:
         return f"/{self.listing.relation}?{self.text()}"

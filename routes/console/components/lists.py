@@ -9,6 +9,7 @@ from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.sqlite import TimedOut
+from engine.storage.transaction import Transaction
 from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.display import label_of, show_rows
@@ -120,8 +121,14 @@ def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:
     """
     listing = query.listing
     with reading() as transaction:
-        caller = auth.admit_session(transaction)
-        policy.require(caller.role, Action.READ, queries.relation(listing.relation).model)
+        caller = admit_reader(transaction, listing.relation)
         return queries.select_rows(
             caller, listing.relation, query.text(), limit=limit, offset=query.offset, total=total and not query.word
         )
+
+
+def admit_reader(transaction: Transaction, name: str) -> Caller:
+    """Return the caller as of this transaction; raise a fault if their session or privilege has ended."""
+    caller = auth.admit_session(transaction)
+    policy.require(caller.role, Action.READ, queries.relation(name).model)
+    return caller
