@@ -48,7 +48,7 @@ def test_grant_and_revoke_inspection_without_scripts(open_page: Callable) -> Non
     mia.goto("/console/inspections/2")
     mia.get_by_text("you were granted only this inspection").wait_for()
 
-    ada.get_by_role("link", name="Revoke from Mia").click()
+    ada.get_by_role("link", name="Revoke").click()
     ada.get_by_role("button", name="Revoke").click()
     assert mia.goto("/console/inspections/2").status == 404
 

@@ -83,7 +83,7 @@ def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
     assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page("/console/inspections/new")
     assert "Enter the number or the full name." in ada.page("/console/inspections/new")
     assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
-    assert "Only the 20 newest are shown." in ada.page(f"/console/people/{MOE}")
+    assert ">All client manager building access</a>" in ada.page(f"/console/people/{MOE}")
 
 
 def test_single_row_above_the_limit_raises() -> None:

@@ -70,8 +70,8 @@ class Hooks:
     """Columns that the page leaves to a section."""
     sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
     """Parts of a row's page. The last argument is whether the caller may edit the row."""
-    actions: Callable[[Caller, Row], list[tuple[str, str]]] = field(default=lambda caller, row: [])
-    """Buttons of a row's page: their labels and URLs."""
+    actions: Callable[[Caller, Row, bool], list[tuple[str, str]]] = field(default=lambda caller, row, may_edit: [])
+    """Buttons of a row's page: their labels and URLs. The last argument is whether the caller may edit the row."""
     links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
     """Links at the foot of a row's page."""
     initial: Mapping[str, str] = field(default_factory=dict)

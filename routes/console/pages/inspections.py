@@ -17,11 +17,11 @@ from routes.console.components import fields, queries, records
 from routes.console.components.display import show_rows
 from routes.console.components.list_query import ListQuery, Pairs
 from routes.console.components.lists import Offer
-from routes.console.components.page import ROLE_NAMES, bp
+from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import capital, name, status
-from routes.console.pages.inspection_access import inspection_grants
+from routes.console.pages.inspection_access import grants_section
 from routes.console.session import auth
 
 NAME, READINGS = "inspections", "reports_lead"
@@ -85,13 +85,6 @@ def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
         "form_values": fields.initial_values(form.fields, fields.row_texts(form.fields, row)),
         "path": f"{PATH}/{NAME}/{row['id']}/status",
     }
-
-
-def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
-    grants = inspection_grants(caller, row["id"], may_grant=may_edit)
-    if not grants.holders.rows and not grants.may_grant:
-        return None
-    return "inspection_grants.html", {"grants": grants, "roles": ROLE_NAMES, "key": row["id"]}
 
 
 def readings_section(caller: Caller, row: Row, may_edit: bool) -> Section:

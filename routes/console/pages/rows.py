@@ -12,7 +12,7 @@ from access import policy
 from access.caller import Caller, Role
 from engine.query.rule import Action
 from models import AuditLog
-from routes.console.components import downloads, queries, records
+from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
@@ -43,8 +43,8 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
         heading=heading,
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
-        sections=[*filter(None, found), *related_rows(table, caller, row, may_edit)],
-        actions=table.hooks.actions(caller, row),
+        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_edit)))],
+        actions=table.hooks.actions(caller, row, may_edit),
         foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
@@ -61,27 +61,36 @@ def entries_link(table: Table, caller: Caller, row: Row) -> list[tuple[str, str]
     return [(f"Audit log of this {table.noun}", url)]
 
 
-def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section]:
-    """Return the lists of rows of other tables that refer to a row, without grants."""
+def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section | None]:
+    """Return the lists of rows of other tables that refer to a row."""
     return [
         related_section(other, caller, row, other.references[key.column], may_edit)
         for other, key in referring(table)
-        if other.model.grant is None and not other.hooks.part_of and other.permits(caller, Action.READ)
+        if not other.hooks.part_of and is_related(other, key.column) and other.permits(caller, Action.READ)
     ]
 
 
-def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section:
-    key = row[reference.key.referred_column]
+def is_related(other: Table, column: str) -> bool:
+    """Return whether the page of a referred row lists the rows. A user's page does not list the grants by the user."""
+    grant = other.model.grant
+    return grant is None or column in (grant.grantee, grant.target)
+
+
+def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section | None:
+    key, is_grant = row[reference.key.referred_column], other.model.grant is not None
     text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
         text += "".join(f",{each}.desc" for each in other.relation.key)
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)
+    if is_grant and not page.rows:
+        return None
     may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    own = other.hooks.own_forms
+    own = other.hooks.own_forms or is_grant
     return "related.html", {
         "other": other,
         "reference": reference,
         "shown": show_rows(other, caller, page.rows, without=reference.column),
+        "actions": grants.grant_links(other, caller, page.rows) if is_grant else {},
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
         "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create and not own else "",
     }
