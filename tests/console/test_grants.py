@@ -144,7 +144,7 @@ def test_super_admin_grants_inspections_across_clients(browse: Callable, api: Ca
         sent = root.send("/console/inspections/6/access", {"person": person, "do": "give"}, form="/console/")
         assert sent.status_code == 303
 
-    assert "Ada is a client admin of Acme Housing." in page
+    assert "Ada, client admin of Acme Housing." in page
     assert "<b>2</b> lead readings" in page
     assert "Max can already see it" in root.page(PREVIEW.format(7, MAX))
     assert api("ada").get("/inspections?id=eq.6&select=id,buildings(id)").json == [{"id": 6, "buildings": None}]

@@ -66,7 +66,7 @@ def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list
     return [
         related_section(other, caller, row, other.references[key.column], may_edit)
         for other, key in referring(table)
-        if not other.hooks.part_of and is_related(other, key.column) and other.permits(caller, Action.READ)
+        if is_related(other, key.column) and other.permits(caller, Action.READ)
     ]
 
 
@@ -84,15 +84,23 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)
     if is_grant and not page.rows:
         return None
+    path = f"{PATH}{other.path}/new?{reference.column}={key}"
     may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    own = other.hooks.own_forms or is_grant
+    actions: dict[str, list[tuple[str, str]]] = {}
+    if is_grant:
+        actions = grants.grant_links(other, caller, page.rows)
+    elif other.hooks.part_of == reference.column:
+        parts = f"{PATH}{reference.table.path}/{key}/{other.hooks.part_path}"
+        path = f"{parts}/new"
+        if may_edit and other.permits(caller, Action.UPDATE):
+            keys = [other.key_text(each) for each in page.rows]
+            actions = {each: [("Edit", f"{parts}/{each}/edit"), ("Delete", f"{parts}/{each}/delete")] for each in keys}
     return "related.html", {
         "other": other,
-        "reference": reference,
         "shown": show_rows(other, caller, page.rows, without=reference.column),
-        "actions": grants.grant_links(other, caller, page.rows) if is_grant else {},
+        "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
-        "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create and not own else "",
+        "new": path if may_create and not is_grant and not other.hooks.own_forms else "",
     }
 
 
