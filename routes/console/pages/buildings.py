@@ -27,5 +27,3 @@ HOOKS[NAME] = Hooks(
     actions=lambda caller, row, may_edit: grants.matrix_links(caller, f"building={row['id']}") if may_edit else [],
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=building&key={row['id']}")],
 )
-HOOKS["inspectors"] = Hooks(counts=("inspections",))
-HOOKS["clients"] = Hooks(counts=("buildings",))

@@ -54,10 +54,6 @@ def narrower(query: ListQuery) -> list[Offer]:
     return offers
 
 
-def heading(row: Row) -> tuple[str, str]:
-    return capital(name(row["inspection_type"], 80)), row["date_visited"] or "No date"
-
-
 def describe(row: Row) -> str:
     place = row.get("buildings")
     at = f" at {name(place['name'], 80)}" if place else ""
@@ -108,7 +104,6 @@ HOOKS[NAME] = Hooks(
     title=lambda row: f"{capital(name(row['inspection_type'], 60))}, {row['date_visited'] or 'no date'}",
     title_columns=("inspection_type",),
     describe=describe,
-    heading=heading,
     badges=("status",),
     filters=lambda caller: {"status": {OPEN_STATUSES: "Open"}},
     offers=narrower,

@@ -33,14 +33,13 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     table.hooks.prepare(caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
-    heading = table.hooks.heading(row) if table.hooks.heading else (name_of(table.title(row)), "")
     found = [section(caller, row, may_edit) for section in table.hooks.sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
-        heading=heading,
+        heading=name_of(table.title(row)),
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
         sections=[*filter(None, (*found, *related_rows(table, caller, row, may_edit)))],
