@@ -38,13 +38,13 @@ TEXTS = [
     b"{{7*7}}<b>",
 ]
 
-LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "keep", "columns", "find", "name")  # fmt: skip
+LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "columns", "from", "to", "name")  # fmt: skip
 ADDRESSES = {
     "": (),
     "/": ("from", "to"),
     "/inspections": (*LIST, "status", "inspection_type", "date_visited", "from", "to", "sought.name"),
     "/inspections.csv": LIST,
-    "/inspections/<int:key>": ("readings",),
+    "/inspections/<int:key>": (),
     "/inspections/new": ("building_id",),
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
@@ -115,7 +115,6 @@ FORMS = {
     "/buildings/<int:key>/delete": {},
     "/people/new": PERSON | {"password": "", "building": "1"},
     "/people/<key>/edit": PERSON | SEEN | {"password": ""},
-    "/people/<key>/revoke": {"kind": "building", "key": "1"},
     "/people/<key>/disable": {},
     "/people/<key>/enable": {},
     "/people/<key>/delete": {},
@@ -163,9 +162,9 @@ def test_odd_query_strings_do_not_fail(browse_shared: Callable, rule: str) -> No
     root = browse_shared("root")
     for name in (*ADDRESSES[rule], *EVERYWHERE):
         for text in TEXTS:
-            for query in (encoded({name: text}), encoded({name: text, "find": b"1"})):
-                answer = root.get(f"{path_of(rule)}?{query}")
-                assert answer.status_code < 500, (rule, query, answer.text)
+            query = encoded({name: text})
+            answer = root.get(f"{path_of(rule)}?{query}")
+            assert answer.status_code < 500, (rule, query, answer.text)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in sorted({*ADDRESSES, *FORMS}) if "<" in rule])

@@ -67,7 +67,7 @@ def test_building_out_of_reach_is_403(browse: Callable, api: Callable, building:
         ("/console/buildings/1/edit", {"name": "x"}),
         ("/console/buildings/1/delete", {}),
         ("/console/people/new", {"name": "x", "email": "x@x.example", "password": "xxxxxxxx"}),
-        (f"/console/people/{MOE}/revoke", {"kind": "building", "key": "1"}),
+        (f"/console/client_manager_building_access/{MOE},1/delete", {}),
         ("/console/access/confirm", {"made": f"{MOE}:2"}),
         ("/console/devices", {"name": "x", "person": MOE, "days": "30"}),
     ],

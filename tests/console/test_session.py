@@ -96,7 +96,7 @@ FORMS = [
     "/console/buildings/1/delete",
     "/console/people/new",
     f"/console/people/{MOE}/edit",
-    f"/console/people/{MOE}/revoke",
+    f"/console/client_manager_building_access/{MOE},1/delete",
     f"/console/people/{MOE}/disable",
     f"/console/people/{MOE}/enable",
     f"/console/people/{MOE}/delete",

@@ -155,7 +155,7 @@ class AccountRequestGenerator(RequestGenerator):
             (f"/inspections/{inspection}/access", {"person": self.random_user_name(), "do": "take"}),
             (f"/inspections/{inspection}/readings/new", {"result": "negative"}),
             (f"/inspections/{inspection}/readings/{reading}/edit", {"result": "positive"}),
-            (f"/people/{user_id}/revoke", {"kind": kind, "key": key}),
+            (f"/client_manager_{kind}_access/{user_id},{key}/delete", {}),
             (f"/people/{user_id}/edit", {"name": "New", "email": self.random_email()}),
             (f"/people/{user_id}/{self.rng.choice(('disable', 'enable', 'delete'))}", {}),
             ("/access", {"grant": pairs[:1], "was": pairs[1:]}),

@@ -23,7 +23,6 @@ from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
 TITLE_CHARACTERS_MAX = 160
-MAP_COLUMNS = ("latitude", "longitude")
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -50,12 +49,8 @@ class Hooks:
     title_columns: tuple[str, ...] = ()
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
-    heading: Callable[[Row], tuple[str, str]] | None = None
-    """The heading of a row's page, and its second part."""
     badges: tuple[str, ...] = ()
     """Columns that the list shows as badges, and the page beside its heading."""
-    counts: tuple[str, ...] = ()
-    """Tables that refer to a row. The list shows the number of their rows."""
     filters: Callable[[Caller], dict[str, dict[str, str]]] = field(default=lambda caller: {})
     """More filters of the list's selects: by column, the filter's value and its label."""
     exact: tuple[str, ...] = ()
@@ -70,8 +65,8 @@ class Hooks:
     """Columns that the page leaves to a section."""
     sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
     """Parts of a row's page. The last argument is whether the caller may edit the row."""
-    actions: Callable[[Caller, Row], list[tuple[str, str]]] = field(default=lambda caller, row: [])
-    """Buttons of a row's page: their labels and URLs."""
+    actions: Callable[[Caller, Row, bool], list[tuple[str, str]]] = field(default=lambda caller, row, may_edit: [])
+    """Buttons of a row's page: their labels and URLs. The last argument is whether the caller may edit the row."""
     links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
     """Links at the foot of a row's page."""
     initial: Mapping[str, str] = field(default_factory=dict)
@@ -165,18 +160,12 @@ class Table:
     def select(self, columns: str) -> str:
         """Return `select=` for these columns, the title columns and the referred rows."""
         embeds = [each.select() for each in self.references.values()]
-        counts = [f"{each}(count)" for each in self.hooks.counts]
-        return ",".join(filter(None, (columns, *embeds, *counts)))
+        return ",".join((columns, *embeds))
 
     def list_select(self, caller: Caller) -> str:
         """Return `select=` for the columns of the list."""
-        columns = (*self.title_columns, *(each.name for each in self.listed(caller)), *self.place)
+        columns = (*self.title_columns, *(each.name for each in self.listed(caller)))
         return self.select(",".join(dict.fromkeys(columns)))
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The columns of a place on the map, if the table has them."""
-        return MAP_COLUMNS if self.relation.attributes.keys() >= set(MAP_COLUMNS) else ()
 
     def permits(self, caller: Caller, action: Action) -> bool:
         """Return whether the caller's role has the privilege and may open the pages."""

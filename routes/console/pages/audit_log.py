@@ -7,7 +7,7 @@ from access.caller import Caller
 from engine.query.catalog import catalog
 from models import AuditLog
 from models.types import TIMESTAMP
-from routes.console.components import queries, user_choice
+from routes.console.components import user_choice
 from routes.console.components.display import label_of
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import moment, name, words
@@ -26,10 +26,7 @@ def filters(caller: Caller) -> dict[str, dict[str, str]]:
 
 def add_actor_names(caller: Caller, rows: list[Row]) -> None:
     """Add the name of each entry's user, as far as the caller sees it."""
-    ids = sorted({row["actor_id"] for row in rows if row["actor_id"]})
-    text = f"select=id,name&id=in.({','.join(ids)})"
-    found = queries.select_rows(caller, "users", text, limit=len(ids)).rows if ids else []
-    names = {each["id"]: each["name"] for each in found}
+    names = user_choice.names_of(caller, (row["actor_id"] for row in rows))
     for row in rows:
         row["actor_name"] = names.get(row["actor_id"])
 
@@ -82,7 +79,6 @@ HOOKED = AuditLog.__tablename__
 HOOKS[HOOKED] = Hooks(
     allowed=policy.may_administer,
     is_counted=False,
-    heading=lambda row: (words(row["action"]), moment(row["at"])),
     title=lambda row: moment(row["at"]),
     filters=filters,
     exact=("row_key",),

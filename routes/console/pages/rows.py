@@ -12,7 +12,7 @@ from access import policy
 from access.caller import Caller, Role
 from engine.query.rule import Action
 from models import AuditLog
-from routes.console.components import downloads, queries, records
+from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
@@ -33,18 +33,17 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     table.hooks.prepare(caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
-    heading = table.hooks.heading(row) if table.hooks.heading else (name_of(table.title(row)), "")
     found = [section(caller, row, may_edit) for section in table.hooks.sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
-        heading=heading,
+        heading=name_of(table.title(row)),
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
-        sections=[*filter(None, found), *related_rows(table, caller, row, may_edit)],
-        actions=table.hooks.actions(caller, row),
+        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_edit)))],
+        actions=table.hooks.actions(caller, row, may_edit),
         foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
@@ -61,29 +60,46 @@ def entries_link(table: Table, caller: Caller, row: Row) -> list[tuple[str, str]
     return [(f"Audit log of this {table.noun}", url)]
 
 
-def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section]:
-    """Return the lists of rows of other tables that refer to a row, without grants."""
+def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section | None]:
+    """Return the lists of rows of other tables that refer to a row."""
     return [
         related_section(other, caller, row, other.references[key.column], may_edit)
         for other, key in referring(table)
-        if other.model.grant is None and not other.hooks.part_of and other.permits(caller, Action.READ)
+        if is_related(other, key.column) and other.permits(caller, Action.READ)
     ]
 
 
-def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section:
-    key = row[reference.key.referred_column]
+def is_related(other: Table, column: str) -> bool:
+    """Return whether the page of a referred row lists the rows. A user's page does not list the grants by the user."""
+    grant = other.model.grant
+    return grant is None or column in (grant.grantee, grant.target)
+
+
+def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section | None:
+    key, is_grant = row[reference.key.referred_column], other.model.grant is not None
     text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
         text += "".join(f",{each}.desc" for each in other.relation.key)
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)
+    if is_grant and not page.rows:
+        return None
+    path = f"{PATH}{other.path}/new?{reference.column}={key}"
     may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    own = other.hooks.own_forms
+    actions: dict[str, list[tuple[str, str]]] = {}
+    if is_grant:
+        actions = grants.grant_links(other, caller, page.rows)
+    elif other.hooks.part_of == reference.column:
+        parts = f"{PATH}{reference.table.path}/{key}/{other.hooks.part_path}"
+        path = f"{parts}/new"
+        if may_edit and other.permits(caller, Action.UPDATE):
+            keys = [other.key_text(each) for each in page.rows]
+            actions = {each: [("Edit", f"{parts}/{each}/edit"), ("Delete", f"{parts}/{each}/delete")] for each in keys}
     return "related.html", {
         "other": other,
-        "reference": reference,
         "shown": show_rows(other, caller, page.rows, without=reference.column),
+        "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
-        "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create and not own else "",
+        "new": path if may_create and not is_grant and not other.hooks.own_forms else "",
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 
 from flask import Response, g
 
@@ -14,7 +13,6 @@ from access.accounts.person import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
 from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
-from access.policy import GRANT_TABLES
 from engine.current import reading
 from engine.query.rule import Action
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
@@ -22,9 +20,8 @@ from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.grants import GrantPage
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
-from routes.console.components.records import merge_form, require_unchanged, require_written, row_choice, save
+from routes.console.components.records import merge_form, require_unchanged, row_choice, save
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
@@ -45,18 +42,7 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
 
 
-def explain_section(caller: Caller, row: Row, may_edit: bool) -> Section:
-    return "user_explain.html", {"id": row["id"]}
-
-
-def grants_section(kind: GrantKind, caller: Caller, row: Row, may_edit: bool) -> Section:
-    """Return the grants of a user, newest first, as far as the caller sees them."""
-    table = GRANT_TABLES.get((Role(row["role"]), kind))
-    page = grants.grants_of(caller, table, row["id"]) if table is not None else GrantPage([], is_cut=False)
-    return "user_grants.html", {"kind": kind.value, "page": page, "id": row["id"]}
-
-
-def assign_action(caller: Caller, row: Row) -> list[tuple[str, str]]:
+def assign_action(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
     if Role(row["role"]) not in grants.grantable_roles(caller, GrantKind.BUILDING):
         return []
     return [("Assign buildings", f"{PATH}/access?role={row['role']}&person={row['id']}")]
@@ -72,21 +58,6 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
             return administration.find_user(transaction, caller, user_id, action)
     except administration.UserNotFound as error:
         raise UnknownPath from error
-
-
-@bp.post("/people/<key>/revoke")
-@auth.requires_administrator(writes=True)
-def revoke_grant(caller: Caller, key: str) -> Response:
-    user = require_user(caller, key)
-    kind = GrantKind(g.form["kind"]) if g.form.get("kind") in [each.value for each in GrantKind] else None
-    table = GRANT_TABLES.get((user.role, kind)) if kind is not None else None
-    if table is None:
-        raise UnknownPath
-    target = BIGINT.read_text(g.form.get("key", ""))
-    require_written(
-        queries.delete(table.model.__tablename__, f"{table.grantee}=eq.{user.id}&{table.target}=eq.{target}")
-    )
-    return redirect_to(f"/people/{user.id}", "Access revoked.")
 
 
 # Create and edit
@@ -262,6 +233,7 @@ HOOKS["users"] = Hooks(
     path="people",
     own_forms=True,
     allowed=policy.may_administer,
-    sections=(account_section, explain_section, *(partial(grants_section, kind) for kind in GrantKind)),
+    sections=(account_section,),
     actions=assign_action,
+    links=lambda row: [("Explain the access of this user", f"{PATH}/why?person={row['id']}")],
 )
