@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import NoReturn
@@ -42,7 +43,8 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
         is_served_by_others = not has_right_to_serve and is_served(database.path)
-        check.ensure_schema(database, is_served_by_others=is_served_by_others)
+        if needs_tables():
+            check.ensure_schema(database, is_served_by_others=is_served_by_others)
     except check.MaintenanceError as error:
         # Some commands work without an open database.
         is_command = click.get_current_context(silent=True) is not None
@@ -52,6 +54,15 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         app.wsgi_app = partial(refuse_to_serve, str(error))  # type: ignore[method-assign]
     register(app)
     return app
+
+
+def needs_tables() -> bool:
+    """Return whether this process uses the database: every process except `flask schema`.
+
+    A database that it creates would have the changed tables and the old version, and its migration would fail. Click
+    does not pass the name of the command to the factory.
+    """
+    return click.get_current_context(silent=True) is None or "schema" not in sys.argv[1:]
 
 
 def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:
