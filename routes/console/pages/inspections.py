@@ -91,7 +91,7 @@ def status_form(row: Row | None = None) -> RecordForm:
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
-    return RecordForm(table, (field,), table.path, title="Change status")
+    return RecordForm(table, (field,), title="Change status")
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
@@ -115,6 +115,5 @@ HOOKS[NAME] = Hooks(
 )
 HOOKS[READINGS] = Hooks(
     part_of="inspection_id",
-    part_path="readings",
     describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
 )
