@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flask import Response, g
+from flask import Response, g, request
 
 from access.caller import Caller
 from access.decorators import load_caller
@@ -94,33 +94,37 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
     )
 
 
-def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
-    return form_page(record, FormValues(typed))
+def new_row(table: Table, caller: Caller) -> Response:
+    record = record_form(table, caller)
+    typed = {each.name: request.args.get(each.name, "") for each in record.fields}
+    return form_page(record, FormValues({**typed, **table.hooks.initial}))
 
 
-def create_row(record: RecordForm) -> Response:
+def create_row(table: Table, caller: Caller) -> Response:
+    record = record_form(table, caller)
     values = record.read()
     values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
-        key = queries.insert(record.table.name, {**values.row, **record.defaults})
-        return redirect_to(record.table.home(values.row, key), f"{record.table.label} created.")
+        key = queries.insert(table.name, {**values.row, **record.defaults})
+        return redirect_to(table.home(values.row, key), f"{table.label} created.")
 
     return save(values, store, lambda status: form_page(record, values, None, status))
 
 
-def render_edit_form(caller: Caller, record: RecordForm, key: object) -> Response:
-    row = require_row(caller, Action.UPDATE, record.table.name, record.table.filters(key))
+def edit_row(table: Table, caller: Caller, key: object) -> Response:
+    record = record_form(table, caller)
+    row = require_row(caller, Action.UPDATE, table.name, table.filters(key))
     shown = fields.row_texts(record.fields, row)
     return form_page(record, fields.initial_values(record.fields, shown), row)
 
 
-def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
-    """Save the fields that differ from the row.
+def update_row(table: Table, caller: Caller, key: object, form: RecordForm | None = None) -> Response:
+    """Save the fields that differ from the row. `form` is the table's form by default.
 
     Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
     """
-    table, filters = record.table, record.table.filters(key)
+    record, filters = form or record_form(table, caller), table.filters(key)
     row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)

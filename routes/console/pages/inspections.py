@@ -97,7 +97,7 @@ def status_form(row: Row | None = None) -> RecordForm:
 @bp.post(f"/{NAME}/<int:key>/status")
 @auth.requires(Action.UPDATE, Inspection)
 def update_status(caller: Caller, key: int) -> Response:
-    return records.update_row(caller, status_form(), key)
+    return records.update_row(table_of(NAME), caller, key, status_form())
 
 
 HOOKS[NAME] = Hooks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from flask import Response, request
+from flask import Response
 from flask.blueprints import BlueprintSetupState
 
 from access import policy
@@ -16,7 +16,7 @@ from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
-from routes.console.components.records import record_form, require_row, require_written
+from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import name as name_of
 from routes.console.session import auth
@@ -100,24 +100,6 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     }
 
 
-def new_row(table: Table, caller: Caller) -> Response:
-    form = record_form(table, caller)
-    typed = {each.name: request.args.get(each.name, "") for each in form.fields}
-    return records.render_new_form(form, {**typed, **table.hooks.initial})
-
-
-def create_row(table: Table, caller: Caller) -> Response:
-    return records.create_row(record_form(table, caller))
-
-
-def edit_row(table: Table, caller: Caller, key: object) -> Response:
-    return records.render_edit_form(caller, record_form(table, caller), key)
-
-
-def update_row(table: Table, caller: Caller, key: object) -> Response:
-    return records.update_row(caller, record_form(table, caller), key)
-
-
 def confirm_deletion(table: Table, caller: Caller, key: object) -> Response:
     row = require_row(caller, Action.DELETE, table.name, table.filters(key), f"select={table.select('*')}")
     takes: dict[str, int] = {}
@@ -150,8 +132,8 @@ VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
     ("", Action.READ, render_list, None),
     (".csv", Action.READ, downloads.download, None),
     ("/{key}", Action.READ, show_row, None),
-    ("/new", Action.INSERT, new_row, create_row),
-    ("/{key}/edit", Action.UPDATE, edit_row, update_row),
+    ("/new", Action.INSERT, records.new_row, records.create_row),
+    ("/{key}/edit", Action.UPDATE, records.edit_row, records.update_row),
     ("/{key}/delete", Action.DELETE, confirm_deletion, delete_row),
 )
 """By the end of the URL: the privilege that the page needs, the page, and what its form does."""
