@@ -49,9 +49,9 @@ ADDRESSES = {
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
     "/inspections/<int:key>/access": ("person",),
-    "/inspections/<int:parent>/readings/new": (),
-    "/inspections/<int:parent>/readings/<int:key>/edit": (),
-    "/inspections/<int:parent>/readings/<int:key>/delete": (),
+    "/reports_lead/new": (),
+    "/reports_lead/<int:key>/edit": (),
+    "/reports_lead/<int:key>/delete": (),
     "/buildings": LIST,
     "/buildings.csv": LIST,
     "/buildings/<int:key>": (),
@@ -95,7 +95,7 @@ BUILDING = {
     **dict.fromkeys(("floors", "units", "latitude", "longitude", "client_id"), "1"),
 }
 PERSON = {"name": "N", "email": "n@x.example", "role": "client_manager", "client_id": "1"}
-READING = {"gun_id": "1", "result": "x"}
+READING = {"inspection_id": "1", "gun_id": "1", "result": "x"}
 SEEN = {"seen": "name=0123456789abcdef"}
 FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
@@ -107,9 +107,9 @@ FORMS = {
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
-    "/inspections/<int:parent>/readings/new": READING,
-    "/inspections/<int:parent>/readings/<int:key>/edit": READING | SEEN,
-    "/inspections/<int:parent>/readings/<int:key>/delete": {},
+    "/reports_lead/new": READING,
+    "/reports_lead/<int:key>/edit": READING | SEEN,
+    "/reports_lead/<int:key>/delete": {},
     "/buildings/new": BUILDING,
     "/buildings/<int:key>/edit": BUILDING | SEEN,
     "/buildings/<int:key>/delete": {},

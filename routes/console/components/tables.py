@@ -35,9 +35,7 @@ class Hooks:
     path: str = ""
     """The part of the URL. It defaults to the table's name."""
     part_of: str = ""
-    """The reference to the row whose page lists, adds and edits the rows."""
-    part_path: str = ""
-    """The part of the URL below the page of that row."""
+    """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
     own_forms: bool = False
     """The table's module has the forms that create and edit rows."""
     is_counted: bool = True
@@ -203,6 +201,13 @@ class Table:
 
     def url(self, row: Row) -> str:
         return f"{PATH}{self.path}/{quote(self.key_text(row))}"
+
+    def home(self, row: Mapping[str, object], key: object = "") -> str:
+        """Return the path of the page of the row that a row is part of, of the row itself, or of the list."""
+        whole = self.references.get(self.hooks.part_of)
+        if whole is not None and row.get(whole.column):
+            return f"{whole.table.path}/{row[whole.column]}"
+        return f"{self.path}/{key}" if key else self.path
 
     def filters(self, key: object) -> str:
         """Return the query string of the row with this key; raise UnknownPath if the text is not a key."""

@@ -41,9 +41,8 @@ def row_cell(row: Row) -> tuple[str, str]:
     """Return the key of the row that an entry is about, with a link to its page."""
     if row["row_key"] is None:
         return "–", ""
-    is_table = row["relation"] in catalog().relations and row["action"] != "delete"
-    url = f"{PATH}{table_of(row['relation']).path}/{row['row_key']}" if is_table else ""
-    return row["row_key"], url
+    has_page = row["relation"] in catalog().relations and row["action"] != "delete"
+    return row["row_key"], f"{PATH}{table_of(row['relation']).path}/{row['row_key']}" if has_page else ""
 
 
 def relation_cell(row: Row) -> tuple[str, str]:
@@ -71,8 +70,7 @@ def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
 def text_of(value: object, attribute: object) -> str:
     if value is None:
         return "–"
-    is_moment = attribute is not None and getattr(attribute, "type", None) is TIMESTAMP
-    return moment(value) if is_moment else str(value)
+    return moment(value) if getattr(attribute, "type", None) is TIMESTAMP else str(value)
 
 
 HOOKED = AuditLog.__tablename__

@@ -92,13 +92,13 @@ def status_form(row: Row | None = None) -> RecordForm:
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
-    return RecordForm(table, (field,), table.path, title="Change status")
+    return RecordForm(table, (field,), title="Change status")
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
 @auth.requires(Action.UPDATE, Inspection)
 def update_status(caller: Caller, key: int) -> Response:
-    return records.update_row(caller, status_form(), key)
+    return records.update_row(table_of(NAME), caller, key, status_form())
 
 
 HOOKS[NAME] = Hooks(
@@ -116,6 +116,5 @@ HOOKS[NAME] = Hooks(
 )
 HOOKS[READINGS] = Hooks(
     part_of="inspection_id",
-    part_path="readings",
     describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
 )

@@ -21,9 +21,9 @@ from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
-from routes.console.components.records import merge_form, require_unchanged, row_choice, save
+from routes.console.components.records import RecordForm, form_page, merge_form, require_unchanged, row_choice, save
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
-from routes.console.components.template_filters import name, short_name
+from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
@@ -217,16 +217,9 @@ def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
     )
 
 
-def edit_page(user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200) -> Response:
-    return render_page(
-        "form.html",
-        status,
-        title=f"Edit {name(user.name, 160)}",
-        back=f"/people/{user.id}",
-        fields=form_fields,
-        values=values,
-        verb="Save",
-    )
+def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormValues, status: int = 200) -> Response:
+    record = RecordForm(table_of("users"), form_fields)
+    return form_page(record, values, {"id": user.id, "name": user.name}, status)
 
 
 HOOKS["users"] = Hooks(
