@@ -75,9 +75,7 @@ def test_cast_time_with_unknown_zone_is_refused(api: Callable, kind: str, zone: 
     assert (response.status, response.code) == (400, code)
 
 
-@pytest.mark.parametrize(
-    ("number", "real"), [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (0.0, 0.0)]
-)
+@pytest.mark.parametrize(("number", "real"), [(1 / 3, 0.33333334), (2.4094455242156982, 2.4094455), (0.0, 0.0)])
 def test_cast_double_to_real(api: Callable, number: float, real: float) -> None:
     assert cast_of_double(api, number, "real").json == [{"value": real}]
 

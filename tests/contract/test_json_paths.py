@@ -196,13 +196,7 @@ def test_json_text_is_compared_by_code_point(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize(
     ("latitude", "text"),
-    [
-        (42.0, "42"),
-        (-71.25, "-71.25"),
-        (1 / 3, "0.3333333333333333"),
-        (1e-05, "1e-05"),
-        (5e-324, "5e-324"),
-    ],
+    [(42.0, "42"), (-71.25, "-71.25"), (1 / 3, "0.3333333333333333"), (1e-05, "1e-05"), (5e-324, "5e-324")],
 )
 def test_json_number_as_text_equals_column_text(api: Callable, latitude: float, text: str) -> None:
     api("ada").patch("/buildings?id=eq.1", {"latitude": latitude})
