@@ -66,9 +66,8 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     ]
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
-        headings.insert(
-            0, Heading("Number", "n wide" if without else "n", "id") if table.has_number else Heading("Row", "")
-        )
+        kind = "wide" if without else ""
+        headings.insert(0, Heading("Number", f"n {kind}".strip(), "id") if table.has_number else Heading("Row", kind))
     cells = [
         ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
         for row in rows

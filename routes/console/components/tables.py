@@ -152,6 +152,8 @@ class Table:
     def narrow(self, columns: Sequence[Attribute]) -> set[str]:
         """Return the names of the columns that a telephone shows."""
         marked = {each.name for each in columns if each.info.narrow}
+        if len(self.relation.key) > 1:
+            return {*self.relation.key}
         first = columns[:2] if self.title_column in self.references else columns[:3]
         return {self.title_column} | (marked or {each.name for each in first})
 
