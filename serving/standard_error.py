@@ -106,7 +106,7 @@ class BatchHandler(logging.StreamHandler[Any]):
         whole, seconds = len(rest), 0.0 if before else PATIENCE_SECONDS
         written = b""
         while rest and self.takes(descriptor, seconds):
-            written = rest[: os.write(descriptor, rest[:PIECE_BYTES])]
+            written = rest[: os.write(descriptor, first_piece(rest))]
             rest = rest[len(written) :]
         if len(rest) < whole:
             self.dropped, self.is_cut = self.dropped - before, not written.endswith(b"\n")
@@ -128,6 +128,12 @@ class BatchHandler(logging.StreamHandler[Any]):
 
 ALL: Final[weakref.WeakSet[BatchHandler]] = weakref.WeakSet()
 """Every handler of this process."""
+
+
+def first_piece(text: bytes) -> bytes:
+    """Return the whole lines within PIECE_BYTES, which no other process can divide, or the start of a longer line."""
+    end = len(text) if len(text) <= PIECE_BYTES else text.rfind(b"\n", 0, PIECE_BYTES) + 1
+    return text[: end or PIECE_BYTES]
 
 
 def reset_all() -> None:

@@ -1,5 +1,7 @@
 """Filters of a list's URL without a form field: the page shows them, and the form keeps them."""
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -139,3 +141,20 @@ def test_form_round_trip_preserves_filters(pairs: list[tuple[str, str]], word: s
     assert again.word == query.word
     assert Counter(again.filters) == Counter(query.filters)
     assert again.form_values() == query.form_values()
+
+
+@pytest.mark.parametrize(
+    ("filters", "numbers"),
+    [
+        ("buildings.name=eq.Harbor+House", [1, 2, 9]),
+        ("buildings.or=(name.eq.Nowhere,name.eq.Elsewhere)", []),
+        ("buildings.not.or=(name.neq.Harbor+House)&inspectors.name=eq.Ivo+Kral", [2]),
+        ("buildings.order=name&buildings.name=eq.Nowhere", []),
+    ],
+)
+def test_filter_on_an_embed_narrows_list_and_file(browse_shared: Callable, filters: str, numbers: list[int]) -> None:
+    page = browse_shared("root").page(f"{PATH}?{filters}")
+    rows = list(csv.DictReader(io.StringIO(browse_shared("root").page(f"{PATH}.csv?{filters}"))))
+
+    assert sorted({int(each) for each in re.findall(rf'href="{PATH}/([0-9]+)"', page)}) == numbers
+    assert len(rows) == len(numbers)

@@ -78,6 +78,19 @@ def test_truncated_line_ends_before_the_next_one(pipe: tuple[int, int], write_li
     assert os.read(pipe[0], 1 << 16) == b"\nnext\n"
 
 
+def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
+    """Each write ends with a line: the lines of another process stand between writes."""
+    written: list[bytes] = []
+    with (tmp_path / "log").open("w") as stream:
+        handler = stderr.BatchHandler(stream)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "write", lambda _, piece: written.append(piece) or len(piece))
+            handler.write(stream.fileno(), ["x" * 300] * 100)
+
+    assert b"".join(written) == (b"x" * 300 + b"\n") * 100
+    assert all(piece.endswith(b"\n") and len(piece) <= PIPE_BYTES for piece in written)
+
+
 def test_line_longer_than_the_pipe_is_written_completely(
     pipe: tuple[int, int], write_line: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "done", "signa
 EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
 SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
 SAFE = '*,.():"!'
+EMBED_PAGES = (".order", ".limit", ".offset")
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -96,8 +97,13 @@ class ListQuery:
             # A separate embed without columns: the search must not filter the embed that the list shows.
             select += f",{SEARCH_EMBED}:{embed[0]}()"
         search = search_filters(self.listing, self.word) if self.word else []
-        pairs = [("select", select), *search, *self.filters, ("order", self.total_order())]
+        pairs = [("select", select), *search, *self.filters, *self.embed_conditions(), ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
+
+    def embed_conditions(self) -> list[tuple[str, str]]:
+        """Return a condition for each embed with a filter: the list holds only rows that have such an embedded row."""
+        embeds = [name.partition(".")[0] for name, _ in self.filters if "." in name and not name.endswith(EMBED_PAGES)]
+        return [(each, "not.is.null") for each in dict.fromkeys(embeds) if each != "not"]
 
     def total_order(self) -> str:
         """Return the order with the key as the last term, so that pages neither repeat nor skip a row."""
