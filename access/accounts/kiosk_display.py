@@ -186,13 +186,19 @@ def create_display(transaction: Transaction, caller: Caller, user_id: str, name:
 
 def revoke_display(transaction: Transaction, caller: Caller, device_id: str) -> None:
     """End a display that the caller could have created; raise KioskDisplayNotFound."""
+    display = find_display(transaction, caller, device_id)
+    DELETE.run(transaction, id=device_id)
+    record_display_event(transaction, REVOKED, caller, display)
+
+
+def find_display(transaction: Transaction, caller: Caller, device_id: str) -> KioskDisplay:
+    """Return a display that the caller could have created; raise KioskDisplayNotFound."""
     row = display_statements(caller.profile).one.one(
         transaction, id=device_id, now=transaction.unix, **caller_values(caller)
     )
     if row is None:
         raise KioskDisplayNotFound
-    DELETE.run(transaction, id=device_id)
-    record_display_event(transaction, REVOKED, caller, read_display(row))
+    return read_display(row)
 
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:

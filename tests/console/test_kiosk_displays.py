@@ -81,7 +81,7 @@ def test_invalid_kiosk_token_is_401(browse: Callable, token: str) -> None:
 
 def revoke_kiosk_display(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    found = re.search(r"/console/devices/([^/]+)/revoke", ada.page("/console/devices"))
+    found = re.search(r"/console/devices/([^/]+)/revocation", ada.page("/console/devices"))
     assert found
     ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
 
@@ -159,7 +159,7 @@ def test_kiosk_display_requires_update_privilege_on_its_user(
 def test_revoking_a_hidden_kiosk_display_is_404(browse: Callable) -> None:
     root, ada = browse("root"), browse("ada")
     display = enter(browse, create_kiosk_display(root, BOB))
-    found = re.search(r"/console/devices/([^/]+)/revoke", root.page("/console/devices"))
+    found = re.search(r"/console/devices/([^/]+)/revocation", root.page("/console/devices"))
     assert found
     assert found[1] not in ada.page("/console/devices")
 

@@ -59,14 +59,21 @@ ADDRESSES = {
     "/buildings/<int:key>/edit": (),
     "/buildings/<int:key>/delete": (),
     "/account": (),
+    "/account/api_keys": (),
+    "/account/api_keys/<key_id>/revocation": (),
     "/people": (*LIST, "role"),
     "/people/<key>": (),
+    "/people/<key>/api_keys": (),
+    "/people/<key>/api_keys/<key_id>/revocation": (),
+    "/people/<key>/deactivation": (),
+    "/people/<key>/revocation": ("kind", "key"),
     "/people/new": (),
     "/people/<key>/edit": (),
     "/people/<key>/delete": (),
     "/access": ("role", "client", "person", "building", "q", "people", "buildings"),
     "/why": ("person", "kind", "key"),
     "/devices": (),
+    "/devices/<key>/revocation": (),
     "/kiosk": (),
     "/kiosk/board": (),
     "/kiosk/enter": (),
@@ -80,7 +87,7 @@ ADDRESSES |= {
     if page.rule.removeprefix("/console") not in ADDRESSES
 }
 """The console's pages, with the parameters that each reads beside what all of them do."""
-EVERYWHERE = ("done", "seal")
+EVERYWHERE = ("done", "signature", "undo")
 
 INSPECTION = {
     "building_id": "1",
@@ -116,6 +123,9 @@ FORMS = {
     "/people/new": PERSON | {"password": "", "building": "1"},
     "/people/<key>/edit": PERSON | SEEN | {"password": ""},
     "/people/<key>/revoke": {"kind": "building", "key": "1"},
+    "/people/<key>/grant": {"kind": "building", "key": "1"},
+    "/people/<key>/api_keys": {"name": "x", "rights": "read", "days": "30"},
+    "/people/<key>/api_keys/<key_id>/revoke": {},
     "/people/<key>/disable": {},
     "/people/<key>/enable": {},
     "/people/<key>/delete": {},
@@ -123,6 +133,8 @@ FORMS = {
     "/access/confirm": {"made": f"{MOE}:2", "gone": f"{MOE}:1", "back": "?q=x"},
     "/devices": {"name": "Hall", "person": MOE, "days": "30"},
     "/devices/<key>/revoke": {},
+    "/account/api_keys": {"name": "x", "rights": "all", "days": "none"},
+    "/account/api_keys/<key_id>/revoke": {},
     "/account/name": {"name": "Root"},
     "/account/password": {"current_password": "x", "password": "another one"},
     "/account/sessions": {},
@@ -134,6 +146,7 @@ FORMS |= {
 }
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
+FILLED_IN["key_id"] = MOE
 PLACE = re.compile("<([^>]+)>")
 
 

@@ -16,7 +16,7 @@ from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models import Building
-from routes.console.components import queries
+from routes.console.components import queries, user_choice
 from routes.console.components.queries import Row
 
 HOLDERS_SHOWN = 25  # for each table
@@ -82,7 +82,9 @@ def holders(caller: Caller, kind: GrantKind, key: int, user_id: str | None = Non
         holders_page = holders_in(caller, grants, filters)
         is_cut = is_cut or holders_page.is_cut
         rows += holders_page.rows
-    return GrantPage([row for row in rows if row["person"] is not None], is_cut)
+    rows = [row for row in rows if row["person"] is not None]
+    user_choice.mark_deactivated([row["person"] for row in rows])
+    return GrantPage(rows, is_cut)
 
 
 def holders_in(caller: Caller, grants: GrantTable, filters: str) -> GrantPage:
@@ -92,10 +94,12 @@ def holders_in(caller: Caller, grants: GrantTable, filters: str) -> GrantPage:
     return list_grants(caller, grants, grants.grantee, person, filters, HOLDERS_SHOWN)
 
 
-def grants_of(caller: Caller, grants: GrantTable, user_id: str) -> GrantPage:
-    """Return the grants of a user in one table, newest first, with the `target` if the caller may see it."""
+def grants_of(caller: Caller, grants: GrantTable, user_id: str, key: int | None = None) -> GrantPage:
+    """Return the grants of a user in one table, or one of them, newest first, with the `target` if it is visible."""
     target = f"target:{TARGET_COLUMNS[grants.kind]}"
     filters = f"{grants.grantee}=eq.{user_id}&order=assigned_at.desc,{grants.target}"
+    if key is not None:
+        filters += f"&{grants.target}=eq.{key}"
     return list_grants(caller, grants, grants.target, target, filters, GRANTS_SHOWN)
 
 

@@ -11,8 +11,9 @@ from engine.current import reading, writing
 from engine.query.rule import Action
 from routes.console.components import user_choice
 from routes.console.components.fields import FormValues
-from routes.console.components.page import bp, redirect_to, render_page
+from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
+from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
@@ -44,6 +45,20 @@ def create_kiosk_display(caller: Caller) -> Response:
         return render_kiosk_displays(caller, token=token)
 
     return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))
+
+
+@bp.get("/devices/<key>/revocation")
+@auth.requires_administrator()
+def confirm_display_revocation(caller: Caller, key: str) -> Response:
+    with reading() as transaction:
+        display = kiosk_display.find_display(transaction, caller, key)
+    return render_confirmation(
+        f"Revoke the kiosk display {short_name(display.name)}?",
+        "The display signs out at its next refresh. This cannot be undone; create a display to replace it.",
+        verb="Revoke",
+        action=f"/devices/{display.id}/revoke",
+        back="/devices",
+    )
 
 
 @bp.post("/devices/<key>/revoke")
