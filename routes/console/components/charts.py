@@ -6,8 +6,10 @@ the same numbers accompanies each chart.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from engine.reporting.chart import Chart
 
@@ -21,7 +23,7 @@ NAMES = {"none": "no status"}
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle and its tooltip."""
+    """A rectangle, its tooltip, and the query string of the inspections that it counts."""
 
     kind: str
     x: float
@@ -29,6 +31,7 @@ class Bar:
     width: float
     height: float
     tooltip: str
+    filters: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,14 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A stacked column chart: one column per period, with its axis labels and its table rows."""
+    """A stacked column chart: one column per period, with its axis labels, and its table rows with query strings."""
 
     bars: tuple[Bar, ...]
     periods: tuple[Label, ...]
     lines: tuple[Label, ...]
     kinds: tuple[str, ...]
     rows: tuple[tuple[str, int, tuple[int, ...]], ...]
+    links: tuple[str, ...]
 
 
 def stacked(chart: Chart) -> Stacked:
@@ -66,7 +70,8 @@ def stacked(chart: Chart) -> Stacked:
             y -= count * scale
             tooltip = f"{names[place]}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
             left, top_edge, wide, tall = map(round_tenth, (x + step * 0.1, y, step * 0.8, count * scale))
-            bars += [Bar(kind, left, top_edge, wide, tall, tooltip)] if count else []
+            filters = counted_filters(chart, place, kind)
+            bars += [Bar(kind, left, top_edge, wide, tall, tooltip, filters)] if count else []
         if place % max(1, each) == 0:
             periods.append(Label(names[place], round_tenth(x + step / 2), HEIGHT - 6))
     lines = tuple(
@@ -76,7 +81,27 @@ def stacked(chart: Chart) -> Stacked:
         (name, point.total, tuple(point.by_status.get(kind, 0) for kind in kinds))
         for name, point in zip(names, chart.series, strict=True)
     )
-    return Stacked(tuple(bars), tuple(periods), lines, kinds, rows)
+    links = tuple(counted_filters(chart, place, "other") for place in range(len(rows)))
+    return Stacked(tuple(bars), tuple(periods), lines, kinds, rows, links)
+
+
+def counted_filters(chart: Chart, place: int, kind: str) -> str:
+    """Return the query string of the inspections of one period and status, or of all in the period for "other"."""
+    periods = [point.period for point in chart.series]
+    first, last = max(periods[place], chart.start_date), chart.end_date
+    if place + 1 < len(periods):
+        last = str(datetime.date.fromisoformat(periods[place + 1]) - datetime.timedelta(1))
+    dates = f"date_visited=gte.{first}&date_visited=lte.{last}"
+    return dates + ("" if kind == "other" else f"&status={label_filter(kind)}")
+
+
+def label_filter(label: str) -> str:
+    """Return the filter of the rows that a label counts.
+
+    >>> label_filter("failed"), label_filter("none"), label_filter("a&b")
+    ('eq.failed', 'is.null', 'eq.a%26b')
+    """
+    return "is.null" if label == "none" else f"eq.{quote(label, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,20 +152,13 @@ def busiest(chart: Chart, rows_max: int = 10) -> list[BuildingBar]:
     return bars
 
 
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-
 def period_name(period: str, interval: str) -> str:
     """Return a period as an axis label.
 
-    >>> period_name("2026-01-01", "month"), period_name("2026-02-01", "month")
-    ('Jan 26', 'Feb 26')
-    >>> period_name("2026-02-09", "week")
-    '9 Feb'
+    >>> period_name("2026-01-01", "month"), period_name("2026-02-09", "week")
+    ('2026-01', '2026-02-09')
     """
-    year, month, day = period.split("-")
-    name = MONTHS[int(month) - 1]
-    return f"{name} {year[2:]}" if interval == "month" else f"{int(day)} {name}"
+    return period[:7] if interval == "month" else period
 
 
 def round_up(count: int) -> int:

@@ -18,6 +18,7 @@ from access.caller import Caller, Role
 from access.decorators import public
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
+from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
 from routes.console.session import auth
@@ -51,6 +52,7 @@ STATIC_DIRECTORY: Final = files("routes.console") / "static"
 STATIC_FILES: Final = {
     "console.css": "text/css; charset=utf-8",
     "kiosk.js": "text/javascript; charset=utf-8",
+    "shortcuts.js": "text/javascript; charset=utf-8",
     "kiosk_sign_in.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
@@ -67,7 +69,7 @@ STATIC: Final = StaticFiles(
     f"{PATH}/static", {name: (STATIC_DIRECTORY, kind) for name, kind in STATIC_FILES.items()}, CONTENT_SECURITY_POLICY
 )
 bp.add_app_template_global(STATIC.url, "static_url")
-for each in FILTERS:
+for each in (*FILTERS, label_filter):
     bp.add_app_template_filter(each)
 
 
@@ -103,7 +105,7 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
     """Return the label and path of each page that the caller's role may open."""
     links = [("Dashboard", f"{PATH}/")]
     links += [
-        (each.plural, f"{PATH}{each.path}")
+        (each.plural, f"{PATH}{each.path}" + "".join(f"?{text}" for _, text in each.hooks.views()[:1]))
         for each in all_tables()
         if each.model.grant is None and not each.hooks.part_of and each.permits(caller, Action.READ)
     ]

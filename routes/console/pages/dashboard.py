@@ -55,6 +55,7 @@ def dashboard(caller: Caller) -> Response:
         overdue=overdue(caller, today),
         upcoming=upcoming(caller, today),
         days=status_counts.calendar_days(today),
+        today=today,
         problem=problem,
     )
 
