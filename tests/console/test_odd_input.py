@@ -107,7 +107,7 @@ SEEN = {"seen": "name=0123456789abcdef"}
 FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
     "/sign-out": {},
-    "/kiosk/enter": {"token": "wtk_x"},
+    "/kiosk/enter": {"code": "ABCDEFGH"},
     "/kiosk/leave": {},
     "/inspections/new": INSPECTION,
     "/inspections/<int:key>/edit": INSPECTION | SEEN,

@@ -167,7 +167,7 @@ def reload_with_cookies() -> Response:
 
 
 def kiosk_sign_in_form(status: int = 200, problem: str | None = None) -> Response:
-    """Return the form that takes the token of a kiosk display.
+    """Return the form that takes the code of a kiosk display.
 
     The script submits the token of a link by itself only if no other site opened the link and the browser is signed
     out. Otherwise the user presses the button.
