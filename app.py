@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -48,7 +49,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         if missing is not None:
             app.extensions[MISSING_DATABASE] = missing
             app.wsgi_app = partial(refuse_to_serve, missing.message())  # type: ignore[method-assign]
-        else:
+        elif needs_tables():
             create()
     except check.MaintenanceError as error:
         # Some commands work without an open database.
@@ -67,6 +68,15 @@ def missing_database(path: Path | None, create: Callable[[], None]) -> MissingDa
     if path is None or path.exists() or not is_command:
         return None
     return MissingDatabase(path, config.DEMONSTRATION, create)
+
+
+def needs_tables() -> bool:
+    """Return whether this process uses the database: every process except `flask schema`.
+
+    A database that it creates would have the changed tables and the old version, and its migration would fail. Click
+    does not pass the name of the command to the factory.
+    """
+    return click.get_current_context(silent=True) is None or "schema" not in sys.argv[1:]
 
 
 def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:

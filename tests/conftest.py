@@ -106,6 +106,7 @@ SLOW = (
     "contract/test_metrics.py",
     "contract/test_registered_table.py",
     "docs/test_docstrings.py",
+    "docs/test_extending.py",
     "docs/test_readme.py",
     "docs/test_tutorial.py",
     "durability",

@@ -16,7 +16,7 @@ from models.errors import Fault
 
 LARGE_BYTES: Final = 1 << 20
 SLOTS_MAX: Final = 4  # of up to 32 MiB each
-WAIT_SECONDS_MAX = 1.5  # less than a read's time limit
+WAIT_SECONDS_MAX = 1.0  # half of a read's time limit, which includes it
 
 SLOTS = threading.BoundedSemaphore(SLOTS_MAX)
 HELD = threading.local()

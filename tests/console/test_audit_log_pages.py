@@ -63,20 +63,18 @@ def test_form_filters_by_table_row_person_and_time(browse: Callable, api: Callab
     ada = browse("ada")
     typed = {
         "relation": "eq.inspections",
-        "row_key": "1",
+        "is_row_key": "1",
         "actor_id": f"eq.{ADA}",
         "from": str(today),
         "to": str(today),
     }
 
-    location = ada.narrow(LOG, typed).headers["Location"]
+    page = ada.narrow(LOG, typed).text
 
     following = today + datetime.timedelta(1)
-    assert f"at=gte.{today}&at=lt.{following}" in location
-    page = ada.page(location)
+    assert f"at=gte.{today}&amp;at=lt.{following}" in page
     assert "1–1" in page
-    assert ada.narrow(location, {}).headers["Location"] == location
-    assert "No rows match." in ada.page(ada.narrow(LOG, {**typed, "actor_id": f"eq.{MOE}"}).headers["Location"])
+    assert "No rows match." in ada.narrow(LOG, {**typed, "actor_id": f"eq.{MOE}"}).text
 
 
 def test_csv_has_the_values_as_json(browse: Callable, api: Callable) -> None:

@@ -37,7 +37,7 @@ PAGES = [
     f"/console/inspections/{KEY + 4}/delete",
     f"/console/inspections/{KEY}/access?person={MOE}",
     f"/console/inspections/{KEY}/edit",
-    f"/console/inspections/{KEY}/readings/{KEY}/edit",
+    f"/console/reports_lead/{KEY}/edit",
     "/console/inspections/new",
     f"/console/why?person={MOE}&kind=building&key={KEY}",
     "/console/kiosk",

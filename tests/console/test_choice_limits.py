@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.components import grants
-from routes.console.pages import access_matrix, explain_access, kiosk_displays, users
+from routes.console.pages import access_matrix, explain_access, kiosk_displays, rows, users
 from tests.conftest import ADA, MAX, MOE
 from tests.console.conftest import EMAILS
 
@@ -18,7 +17,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in (
         (access_matrix, "CLIENTS_LISTED_MAX"),
         (kiosk_displays, "USERS_LISTED_MAX"),
-        (grants, "GRANTS_SHOWN"),
+        (rows, "RELATED_SHOWN"),
         (users, "BUILDINGS_LISTED_MAX"),
         (explain_access, "USERS_LISTED_MAX"),
     ):
@@ -66,5 +65,5 @@ def test_cut_lists_say_so(few: None, browse: Callable, api: Callable) -> None:
     root = browse("root")
 
     assert "Only the first 1 buildings are shown." in root.page("/console/people/new")
-    assert "Only the 1 newest are shown." in root.page(f"/console/people/{MOE}")
+    assert ">All client manager building access</a>" in root.page(f"/console/people/{MOE}")
     assert 'name="client" inputmode="numeric"' in root.page("/console/access?client=2")

@@ -148,7 +148,7 @@ def test_equivalent_spelling_is_not_a_change(browse: Callable, api: Callable) ->
 
 
 def test_concurrent_edits_of_readings_are_merged(browse: Callable, api: Callable) -> None:
-    path = "/console/inspections/2/readings/1/edit"
+    path = "/console/reports_lead/1/edit"
     ada = browse("ada")
     page = ada.page(path)
     api("root").patch("/reports_lead?id=eq.1", {"result": "theirs"})

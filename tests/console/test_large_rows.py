@@ -67,18 +67,14 @@ def test_large_rows_use_smaller_pages_without_gaps(crowd: None, browse: Callable
         path = following[1].replace("&amp;", "&") if following else ""
 
     assert shown == [str(each) for each in range(1_000, 1_000 + BUILDINGS)]
-    assert len(pages) == 14, "the last rows fit into one page"
+    assert len(pages) == 13, "the last rows fit into one page"
     third = ada.page(pages[2])
     assert "11–15 of 90" in third
     assert f'rel="prev" href="{pages[1].replace("&", "&amp;")}"' in third
 
 
 def test_search_matches_large_rows(crowd: None, browse: Callable) -> None:
-    ada = browse("ada")
-
-    sent = ada.get("/console/inspections?find=1&q=nnn")
-
-    assert "1–5" in ada.page(sent.headers["Location"])
+    assert "1–5" in browse("ada").page("/console/inspections?q=nnn")
 
 
 def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
@@ -87,7 +83,7 @@ def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
     assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page("/console/inspections/new")
     assert "Enter the number or the full name." in ada.page("/console/inspections/new")
     assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
-    assert "Only the 20 newest are shown." in ada.page(f"/console/people/{MOE}")
+    assert ">All client manager building access</a>" in ada.page(f"/console/people/{MOE}")
 
 
 def test_single_row_above_the_limit_raises() -> None:

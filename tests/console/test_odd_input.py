@@ -38,20 +38,20 @@ TEXTS = [
     b"{{7*7}}<b>",
 ]
 
-LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "keep", "columns", "find", "name")  # fmt: skip
+LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "columns", "from", "to", "name")  # fmt: skip
 ADDRESSES = {
     "": (),
     "/": ("from", "to"),
     "/inspections": (*LIST, "status", "inspection_type", "date_visited", "from", "to", "sought.name"),
     "/inspections.csv": LIST,
-    "/inspections/<int:key>": ("readings",),
+    "/inspections/<int:key>": (),
     "/inspections/new": ("building_id",),
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
     "/inspections/<int:key>/access": ("person",),
-    "/inspections/<int:parent>/readings/new": (),
-    "/inspections/<int:parent>/readings/<int:key>/edit": (),
-    "/inspections/<int:parent>/readings/<int:key>/delete": (),
+    "/reports_lead/new": (),
+    "/reports_lead/<int:key>/edit": (),
+    "/reports_lead/<int:key>/delete": (),
     "/buildings": LIST,
     "/buildings.csv": LIST,
     "/buildings/<int:key>": (),
@@ -66,7 +66,6 @@ ADDRESSES = {
     "/people/<key>/api_keys": (),
     "/people/<key>/api_keys/<key_id>/revocation": (),
     "/people/<key>/deactivation": (),
-    "/people/<key>/revocation": ("kind", "key"),
     "/people/new": (),
     "/people/<key>/edit": (),
     "/people/<key>/delete": (),
@@ -102,7 +101,7 @@ BUILDING = {
     **dict.fromkeys(("floors", "units", "latitude", "longitude", "client_id"), "1"),
 }
 PERSON = {"name": "N", "email": "n@x.example", "role": "client_manager", "client_id": "1"}
-READING = {"gun_id": "1", "result": "x"}
+READING = {"inspection_id": "1", "gun_id": "1", "result": "x"}
 SEEN = {"seen": "name=0123456789abcdef"}
 FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
@@ -114,16 +113,14 @@ FORMS = {
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
-    "/inspections/<int:parent>/readings/new": READING,
-    "/inspections/<int:parent>/readings/<int:key>/edit": READING | SEEN,
-    "/inspections/<int:parent>/readings/<int:key>/delete": {},
+    "/reports_lead/new": READING,
+    "/reports_lead/<int:key>/edit": READING | SEEN,
+    "/reports_lead/<int:key>/delete": {},
     "/buildings/new": BUILDING,
     "/buildings/<int:key>/edit": BUILDING | SEEN,
     "/buildings/<int:key>/delete": {},
     "/people/new": PERSON | {"password": "", "building": "1"},
     "/people/<key>/edit": PERSON | SEEN | {"password": ""},
-    "/people/<key>/revoke": {"kind": "building", "key": "1"},
-    "/people/<key>/grant": {"kind": "building", "key": "1"},
     "/people/<key>/api_keys": {"name": "x", "rights": "read", "days": "30"},
     "/people/<key>/api_keys/<key_id>/revoke": {},
     "/people/<key>/disable": {},
@@ -176,9 +173,9 @@ def test_odd_query_strings_do_not_fail(browse_shared: Callable, rule: str) -> No
     root = browse_shared("root")
     for name in (*ADDRESSES[rule], *EVERYWHERE):
         for text in TEXTS:
-            for query in (encoded({name: text}), encoded({name: text, "find": b"1"})):
-                answer = root.get(f"{path_of(rule)}?{query}")
-                assert answer.status_code < 500, (rule, query, answer.text)
+            query = encoded({name: text})
+            answer = root.get(f"{path_of(rule)}?{query}")
+            assert answer.status_code < 500, (rule, query, answer.text)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in sorted({*ADDRESSES, *FORMS}) if "<" in rule])

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 
 HERE = "/console/inspections/2"
+NEW = "/console/reports_lead/new"
+READING = "/console/reports_lead"
 
 
 def readings(api: Callable) -> list[dict]:
@@ -15,22 +17,22 @@ def readings(api: Callable) -> list[dict]:
 def test_create_edit_and_delete_reading(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
 
-    made = ada.send(f"{HERE}/readings/new", {"gun_id": "79", "result": "positive"}, form=HERE)
+    made = ada.send(NEW, {"inspection_id": "2", "gun_id": "79", "result": "positive"})
 
     page = ada.page(made.headers["Location"])
     assert "Reading created." in page
     (key,) = {row["id"] for row in readings(api)} - {1, 2, 3, 4}
     assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}
-    changed = ada.send(f"{HERE}/readings/{key}/edit", {"gun_id": "", "result": "negative"})
+    changed = ada.send(f"{READING}/{key}/edit", {"inspection_id": "2", "gun_id": "", "result": "negative"})
     assert changed.headers["Location"].startswith(f"{HERE}?done=")
     assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": None, "result": "negative"}
-    assert f"Delete reading {key}, negative?" in ada.page(f"{HERE}/readings/{key}/delete")
-    assert ada.send(f"{HERE}/readings/{key}/delete").status_code == 303
+    assert f"Delete reading {key}, negative?" in ada.page(f"{READING}/{key}/delete")
+    assert ada.send(f"{READING}/{key}/delete").status_code == 303
     assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]
 
 
 def test_invalid_reading_returns_the_form_with_its_input(browse: Callable) -> None:
-    answer = browse("ada").send(f"{HERE}/readings/new", {"gun_id": "7.5", "result": "keep me"}, form=HERE)
+    answer = browse("ada").send(NEW, {"inspection_id": "2", "gun_id": "7.5", "result": "keep me"})
 
     assert answer.status_code == 400
     assert "XRF gun: " in answer.text
@@ -44,28 +46,19 @@ def test_invalid_reading_returns_the_form_with_its_input(browse: Callable) -> No
 def test_reading_links_match_privileges(browse_shared: Callable, who: str, key: int, changes: bool) -> None:
     page = browse_shared(who).page(f"/console/inspections/{key}")
 
-    assert (f'action="/console/inspections/{key}/readings/new"' in page) is changes
-    assert bool(re.search(r"/readings/\d+/edit", page)) is changes
+    assert (f'href="{NEW}?inspection_id={key}"' in page) is changes
+    assert bool(re.search(r"/reports_lead/\d+/edit", page)) is changes
     assert ("Positive</td>" in page) is (key == 2)
 
 
 @pytest.mark.parametrize(
     ("who", "path", "status"),
     [
-        ("moe", f"{HERE}/readings/new", 403),
-        ("moe", f"{HERE}/readings/1/edit", 403),
-        ("moe", f"{HERE}/readings/1/delete", 403),
-        ("ada", "/console/inspections/6/readings/new", 404),
-        ("ada", "/console/inspections/8/readings/new", 404),
-        ("ada", "/console/inspections/6/readings/3/edit", 404),
-        ("ada", "/console/inspections/6/readings/3/delete", 404),
-        ("ada", f"{HERE}/readings/3/edit", 404),
-        ("ada", f"{HERE}/readings/3/delete", 404),
-        ("ada", "/console/inspections/1/readings/1/edit", 404),
-        ("ada", "/console/inspections/1/readings/1/delete", 404),
-        ("root", f"{HERE}/readings/3/edit", 404),
-        ("root", "/console/inspections/999/readings/new", 404),
-        ("bob", "/console/inspections/3/readings/new", 404),
+        ("moe", NEW, 403),
+        ("moe", f"{READING}/1/edit", 403),
+        ("moe", f"{READING}/1/delete", 403),
+        ("ada", f"{READING}/3/edit", 404),
+        ("ada", f"{READING}/3/delete", 404),
     ],
 )
 def test_reading_write_out_of_reach_is_refused(
@@ -73,23 +66,33 @@ def test_reading_write_out_of_reach_is_refused(
 ) -> None:
     before = readings(api)
 
-    answer = browse(who).send(path, {"gun_id": "1", "result": "x"}, form="/console/")
+    answer = browse(who).send(path, {"inspection_id": "1", "gun_id": "1", "result": "x"}, form="/console/")
 
     assert answer.status_code == status
     assert browse(who).get(path).status_code == status
     assert readings(api) == before
 
 
-def test_readings_are_paged(browse: Callable, api: Callable) -> None:
+@pytest.mark.parametrize(("who", "inspection"), [("ada", 6), ("ada", 8), ("root", 999), ("bob", 3)])
+@pytest.mark.parametrize("path", [NEW, f"{READING}/1/edit"])
+def test_reading_of_an_inspection_out_of_reach_is_refused(
+    browse: Callable, api: Callable, who: str, inspection: int, path: str
+) -> None:
+    before = readings(api)
+
+    answer = browse(who).send(path, {"inspection_id": str(inspection), "result": "x"}, form="/console/")
+
+    assert answer.status_code in (403, 404, 409)
+    assert readings(api) == before
+
+
+def test_newest_readings_are_shown_with_a_link_to_all(browse: Callable, api: Callable) -> None:
     api("root").post("/reports_lead", [{"inspection_id": 1, "gun_id": each} for each in range(120)])
     ada = browse("ada")
 
-    first, last = ada.page("/console/inspections/1"), ada.page("/console/inspections/1?readings=100")  # fmt: skip
+    page = ada.page("/console/inspections/1")
+    everything = ada.page("/console/reports_lead?inspection_id=eq.1")
 
-    assert "1–50 of 120" in first
-    assert first.count("/edit") == 1 + 50
-    assert "101–120 of 120" in last
-    assert "?readings=50" in last
-    assert len(first) < 100_000
-    assert "No readings on this page." in ada.page("/console/inspections/1?readings=500")
-    assert ada.get("/console/inspections/1?readings=x").status_code == 200
+    assert page.count("/edit") == 1 + 15
+    assert 'href="/console/reports_lead?inspection_id=eq.1"' in page
+    assert "1–50 of 120" in everything

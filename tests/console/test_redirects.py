@@ -72,9 +72,9 @@ def test_kiosk_link_keeps_the_nonce_of_open_sign_in_pages(app: object, browse: C
     [
         ("/console/inspections/1/edit", "/console/inspections/1/edit"),
         ("/console/inspections/1/status", "/console/inspections/1"),
-        ("/console/inspections/1/readings/new", "/console/inspections/1/readings/new"),
+        ("/console/reports_lead/new", "/console/reports_lead/new"),
         ("/console/people/new", "/console/people/new"),
-        (f"/console/people/{MOE}/revoke", f"/console/people/{MOE}"),
+        (f"/console/people/{MOE}/disable", f"/console/people/{MOE}"),
         ("/console/access", "/console/access"),
         ("/console/access/confirm", "/console/access"),
         ("/console/devices/x/revoke", "/console/devices"),

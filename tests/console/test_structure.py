@@ -12,16 +12,7 @@ from access.caller import Role
 PACKAGE = Path(routes.console.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEMPLATES = sorted((PACKAGE / "templates").glob("*.html"))
-FLASK_FREE = {
-    "charts",
-    "fields",
-    "list_query",
-    "queries",
-    "search",
-    "session_cookie",
-    "template_filters",
-    "user_choice",
-}
+FLASK_FREE = {"charts", "fields", "list_query", "queries", "session_cookie", "template_filters", "user_choice"}
 RULE_NAMES = {("template_filters", "super_admin")}
 """The access rule of super admins, which has the name of the role."""
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from access.policy import FUNCTION_ROLES
 from tests.conftest import ADA, CAST, MOE, RESOURCES, UNKNOWN_USER_ID, Bearer, Person, ids
-from tests.contract.test_attacks_reads import FUNCTIONS
 from tests.support.columns import COLUMNS
 from tests.support.factories import RowFactory
 from tests.support.tokens import claims_of, sign
@@ -196,7 +196,7 @@ def test_R19_openapi_lists_only_public_names(api: Callable, path: str) -> None:
     document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}
-    functions = {f"/rpc/{name}" for name in FUNCTIONS}
+    functions = {f"/rpc/{name}" for name in FUNCTION_ROLES}
     assert set(document["paths"]) - {"/"} == resources | functions
     assert set(document["definitions"]) == set(RESOURCES)
     for table in RESOURCES:

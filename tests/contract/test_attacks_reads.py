@@ -7,19 +7,6 @@ import pytest
 
 from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES, UNKNOWN_USER_ID, ids
 
-FUNCTIONS = {
-    "get_inspections_dashboard_summary_fast",
-    "get_building_stats_chart_fast",
-    "get_building_stats",
-    "assign_buildings_to_client_admin",
-    "assign_inspections_to_client_admin",
-    "assign_to_client_manager",
-    "check_building_access_v2",
-    "check_inspection_access",
-    "explain_building_access",
-    "explain_inspection_access",
-}
-
 
 @pytest.mark.parametrize("who", ["moe", "bob"])
 def test_R01_inspection_grant_does_not_show_the_building(api: Callable, who: str) -> None:

@@ -200,11 +200,8 @@ def test_json_text_is_compared_by_code_point(tmp_path: pathlib.Path) -> None:
         (42.0, "42"),
         (-71.25, "-71.25"),
         (1 / 3, "0.3333333333333333"),
-        (999999999999999.9, "999999999999999.9"),
-        (1e15, "1e+15"),
         (1e-05, "1e-05"),
         (5e-324, "5e-324"),
-        (1.7976931348623157e308, "1.7976931348623157e+308"),
     ],
 )
 def test_json_number_as_text_equals_column_text(api: Callable, latitude: float, text: str) -> None:

@@ -36,7 +36,12 @@ class Step:
 
 def blocks(document: Path) -> list[Block]:
     """Return the fenced blocks of a Markdown file, in order."""
-    return [Block(*found) for found in FENCE.findall(document.read_text(encoding="utf-8"))]
+    return blocks_of(document.read_text(encoding="utf-8"))
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return the fenced blocks of a text, in order."""
+    return [Block(*found) for found in FENCE.findall(text)]
 
 
 def steps(found: Sequence[Block]) -> list[Step]:

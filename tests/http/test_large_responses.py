@@ -12,6 +12,7 @@ import pytest
 
 from tests.durability.served import Answer, Served
 from tests.http.service import MIB, RUNNING_SERVICE, ask
+from tests.support.waiting import TIMED
 
 pytestmark = [RUNNING_SERVICE, pytest.mark.long]
 
@@ -49,6 +50,7 @@ def memory_samples(service: Served) -> Iterator[list[int]]:
         sampler.join()
 
 
+@TIMED
 @pytest.mark.parametrize("is_shared", [True, False], ids=["equal-requests", "different-requests"])
 def test_memory_of_48_large_responses_is_bounded(service: Served, is_shared: bool) -> None:
     def read(number: int) -> Answer:

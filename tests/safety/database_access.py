@@ -10,9 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from engine.storage.sqlite import driver
-from tests.conftest import RESOURCES
 from tests.support import databases, oracle
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
@@ -55,7 +54,7 @@ class DirectDatabaseAccess(ABC):
 
     def world(self) -> dict[str, list[dict]]:
         """Return every row of every resource."""
-        return {table: self.rows(table) for table in RESOURCES}
+        return {table: self.rows(table) for table in MODELLED_TABLES}
 
 
 def open_direct_access(file: pathlib.Path) -> DirectDatabaseAccess:
@@ -83,14 +82,14 @@ class SqliteAccess(DirectDatabaseAccess):
             statements = self.clear_audit_log()
             self.sql(f"INSERT OR IGNORE INTO users {columns_and_placeholders(root)}", root)
             self.sql("UPDATE users SET role = 'super_admin', client_id = NULL, email = id WHERE id = :id", root)
-            for table in reversed(RESOURCES):
+            for table in reversed(MODELLED_TABLES):
                 others = " WHERE id <> :id" if table == "users" else ""
                 self.sql(f"DELETE FROM {table}{others}", {"id": root["id"]})
             for table in (*SIGN_IN_TABLES, "sqlite_sequence"):
                 self.sql(f"DELETE FROM {table}")
             changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
             self.sql(f"UPDATE users SET {changes} WHERE id = :id", root)
-            for table in RESOURCES:
+            for table in MODELLED_TABLES:
                 inserted = rows[table][1:] if table == "users" else rows[table]
                 if inserted:
                     self.connection.executemany(
@@ -156,9 +155,9 @@ class PostgresqlAccess(DirectDatabaseAccess):
     def load(self, rows: dict[str, list[dict]]) -> None:
         with self.connection.transaction():
             self.sql("SET LOCAL session_replication_role = replica")
-            for table in (*SIGN_IN_TABLES, "audit_log", *RESOURCES):
+            for table in (*SIGN_IN_TABLES, "audit_log", *MODELLED_TABLES):
                 self.sql(f"DELETE FROM {table}")
-            for table in RESOURCES:
+            for table in MODELLED_TABLES:
                 self.sql(
                     f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, ?)",
                     (json.dumps(rows[table]),),
@@ -170,7 +169,7 @@ class PostgresqlAccess(DirectDatabaseAccess):
         return self.world_of((table,))[table]
 
     def world(self) -> dict[str, list[dict]]:
-        return self.world_of(RESOURCES)
+        return self.world_of(MODELLED_TABLES)
 
     def world_of(self, tables: tuple[str, ...]) -> dict[str, list[dict]]:
         """Return the rows of the tables in one statement: tests call this after each write."""

@@ -7,7 +7,7 @@ of a probe decide which probes run first for a mutant.
 from collections.abc import Iterable
 
 from access.caller import Role
-from tests.conftest import RESOURCES, ROOT, UNKNOWN_USER_ID
+from tests.conftest import ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
 from tests.safety.probes_of_rows import (
@@ -22,6 +22,7 @@ from tests.safety.probes_of_rows import (
 )
 from tests.safety.service_instances import ServiceInstance, make_request
 from tests.safety.test_random_requests import OracleDiffers, run_against_oracle
+from tests.support.columns import MODELLED_TABLES
 
 ORACLE_SEEDS = (1, 2, 3, 4)  # 300 requests
 UNPROBED_ENDPOINTS = ("rest_", "console.")
@@ -70,7 +71,7 @@ def route_probe(endpoint: str, method: str, path: str, open_to_managers: bool) -
 
 def all_probes(instance: ServiceInstance) -> list[Probe]:
     return [
-        *(reads_matrix_rows(who, table) for table in RESOURCES for who in PEOPLE),
+        *(reads_matrix_rows(who, table) for table in MODELLED_TABLES for who in PEOPLE),
         *EMBEDS,
         *(writes(*row) for row in WRITES),
         *(after_root_write(*row) for row in AFTER_ROOT_WRITES),

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.conftest import CAST, DATASET, RESOURCES
+from tests.conftest import CAST, DATASET
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 ROLLBACK_PREFERENCE = "tx=rollback, return=representation"
@@ -32,7 +32,8 @@ class Probe:
 def cast_world() -> dict:
     world = json.loads(DATASET.read_text())
     rows = {
-        table: [{column: row.get(column) for column in COLUMNS[table]} for row in world[table]] for table in RESOURCES
+        table: [{column: row.get(column) for column in COLUMNS[table]} for row in world[table]]
+        for table in MODELLED_TABLES
     }
     rows["users"].sort(key=lambda row: row["role"] != "super_admin")
     return rows

@@ -1,7 +1,7 @@
 """Probes of rows and functions: what each role may read, write and call."""
 
 from tests.access.test_access_matrix import READABLE
-from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, UNKNOWN_USER_ID
+from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -15,6 +15,7 @@ from tests.safety.probe import (
 )
 from tests.safety.service_instances import ServiceInstance
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 
 
 def reads_matrix_rows(who: str, table: str) -> Probe:
@@ -157,7 +158,7 @@ WRITES: list[tuple] = [
       for table in ("clients", "inspectors", ADM_BUILDING, ADM_INSPECTION)
       for method in ("POST", "PATCH", "DELETE")],
     *[("moe", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
-      for table in RESOURCES for method in ("POST", "PATCH", "DELETE")],
+      for table in MODELLED_TABLES for method in ("POST", "PATCH", "DELETE")],
 ]  # fmt: skip
 
 

@@ -5,11 +5,10 @@ Most reads are well-formed. Their values come from a vocabulary.
 
 import random
 
-from tests.conftest import RESOURCES
 from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import DATES, TEXT, TIMES, Vocabulary, escaped, quoted, without_pattern_characters
 from tests.support import oracle
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 # Embeds: (expression in select, related table, to-one)
 EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
@@ -72,7 +71,7 @@ class ReadGenerator:
         return self.rng.random() < probability
 
     def read(self) -> HttpRequest:
-        table = self.rng.choice(RESOURCES)
+        table = self.rng.choice(MODELLED_TABLES)
         method = "HEAD" if self.chance(0.05) else "GET"
         prefix = "/rest/v1" if self.chance(0.05) else ""
         query = self.query(table)

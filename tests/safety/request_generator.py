@@ -2,11 +2,11 @@
 
 import random
 
-from tests.conftest import RESOURCES
 from tests.safety.read_generator import MEDIA, ReadGenerator
 from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import Vocabulary, escaped
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 
 
 class RequestGenerator(ReadGenerator):
@@ -26,7 +26,7 @@ class RequestGenerator(ReadGenerator):
     # Writes
 
     def write_request(self) -> HttpRequest:
-        tables = (*RESOURCES, *(4 * sorted(oracle.WRITTEN_BY_ADMINS)))
+        tables = (*MODELLED_TABLES, *(4 * sorted(oracle.WRITTEN_BY_ADMINS)))
         table = self.rng.choice(tables)
         kind = self.rng.random()
         if kind < 0.4:

@@ -2,13 +2,12 @@
 
 import random
 
-from tests.conftest import RESOURCES
 from tests.safety.read_model import Embed, Filter, Read
 from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import TEXT, escaped, quoted, without_pattern_characters
 from tests.safety.write_model import Delete, Insert, Step, Update, Where
 from tests.support import oracle
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 # expression in select, related table, (own column, related column), to-one, junction
 RELATIONSHIPS: dict[str, list[tuple]] = {
@@ -79,7 +78,7 @@ class StepGenerator:
 
     def read(self, world: dict, user: dict) -> Read:
         rng = self.rng
-        table = rng.choice(RESOURCES)
+        table = rng.choice(MODELLED_TABLES)
         filters = self.filters(world, table, rng.choice((0, 0, 1, 1, 2)))
         kind = rng.random()
         if kind < 0.1:
@@ -160,7 +159,7 @@ class StepGenerator:
 
     def write(self, world: dict, user: dict) -> Step:
         rng = self.rng
-        table = rng.choice((*RESOURCES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS))))
+        table = rng.choice((*MODELLED_TABLES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS))))
         kind = rng.random()
         if kind < 0.4:
             count = rng.choice((1, 1, 1, 2, 3))

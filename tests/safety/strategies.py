@@ -2,11 +2,10 @@
 
 from hypothesis import strategies as st
 
-from tests.conftest import RESOURCES
 from tests.safety.read_generator import CASTS, EMBEDS
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
-tables = st.sampled_from(RESOURCES)
+tables = st.sampled_from(MODELLED_TABLES)
 names = st.one_of(
     st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns})),
     st.sampled_from(("nope", "password_hash", "rowid", "Id", "na me", '"name"', "naïve", "*")),

@@ -22,7 +22,6 @@ from routes.postgrest import querystring
 from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import parse_prefer
 from routes.postgrest.querystring import parse
-from tests.conftest import RESOURCES
 from tests.safety import strategies
 from tests.safety.byte_mutations import BYTE_MUTATIONS, mutated, mutation_steps
 from tests.safety.hypothesis_settings import deterministic_settings, scaled_count
@@ -32,6 +31,7 @@ from tests.safety.service_instances import HttpRequest, HttpResponse, ServiceIns
 from tests.safety.vocabulary import Vocabulary
 from tests.safety.world_pairs import visible_rows
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 SECONDS_MAX = 1.0
@@ -120,7 +120,7 @@ def test_fuzzing_finds_planted_index_error(monkeypatch: pytest.MonkeyPatch) -> N
 CALLERS = ("root", "ada", "moe", None)
 METHODS = ("GET", "GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS")
 PREFIXES = ("/", "/", "/rest/v1/", "/rpc/", "/", "//", "/%2e%2e/", "/auth/v1/")
-NAMES = (*RESOURCES, "nope", "get_building_stats", "check_building_access_v2", "assign_to_client_manager", "")
+NAMES = (*MODELLED_TABLES, "nope", "get_building_stats", "check_building_access_v2", "assign_to_client_manager", "")
 
 
 class FuzzTarget:

@@ -16,10 +16,10 @@ import pytest
 
 from engine.postgres.database import ServerDatabase
 from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
-from tests.conftest import RESOURCES
 from tests.safety import service_instances
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request, open_instance
 from tests.support import databases, tokens
+from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import CREATED_AT, building_row, user_row
 
 END_SECONDS_MAX = 2.2
@@ -68,7 +68,7 @@ def instance_of_one_client(directory: pathlib.Path) -> Iterator[ServiceInstance]
 
 
 def empty_world() -> dict:
-    world: dict = {table: [] for table in RESOURCES}
+    world: dict = {table: [] for table in MODELLED_TABLES}
     times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
     world["clients"] = [{"id": 1, "name": "one", **times}]
     world["users"] = [user_row(0, "super_admin", None), user_row(1, "client_admin", 1)]

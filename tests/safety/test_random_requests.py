@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.conftest import RESOURCES
 from tests.safety import read_model, write_model
 from tests.safety.database_access import NOW
 from tests.safety.hypothesis_settings import scaled_count
@@ -20,6 +19,7 @@ from tests.safety.step_generator import StepGenerator, read_request, write_reque
 from tests.safety.world_pairs import random_unique_world, visible_rows
 from tests.safety.write_model import Insert, Step, WriteOutcome
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 
 REQUESTS_PER_WORLD = 75
 READS_PER_ROUND = 2
@@ -125,7 +125,7 @@ class OracleRun:
         left = {row["id"] for row in after["users"]}
         self.deleted_users += [row for row in self.world["users"] if row["id"] not in left]
         self.revoked_ids |= outcome.revoked_ids
-        self.world = {table: after[table] for table in RESOURCES}
+        self.world = {table: after[table] for table in MODELLED_TABLES}
 
     def check_write_response(
         self, user: dict, request: HttpRequest, step: Step, outcome: WriteOutcome, response: HttpResponse
@@ -150,7 +150,7 @@ class OracleRun:
 
     def check_world(self, user: dict, request: HttpRequest, outcome: WriteOutcome, after: dict) -> None:
         """Compare the stored rows with the model. Ids of the database's choice come from the stored rows."""
-        for table in RESOURCES:
+        for table in MODELLED_TABLES:
             made = [row for row in outcome.world[table] if "id" in row and row["id"] is None]
             known = {oracle.key_of(table, row) for row in outcome.world[table]}
             new = [row for row in after[table] if oracle.key_of(table, row) not in known]

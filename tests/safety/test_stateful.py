@@ -19,7 +19,6 @@ from hypothesis.stateful import (
 )
 
 from engine.reporting import dashboard as dashboard_module
-from tests.conftest import RESOURCES
 from tests.safety import write_model
 from tests.safety.database_access import NOW
 from tests.safety.hypothesis_settings import deterministic_settings, scaled_count
@@ -29,6 +28,7 @@ from tests.safety.step_generator import write_request
 from tests.safety.world_pairs import random_unique_world, visible_rows
 from tests.safety.write_model import Delete, Insert, Step, Update, Where
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import GRANTS
 
 COMMIT_SIZE = (40, 25)
@@ -82,7 +82,7 @@ class AccessStateMachine(RuleBasedStateMachine):
         done = 201 if isinstance(step, Insert) else 204
         assert response.status == STATUS.get(outcome.result, done), f"{user} {step} {outcome.result}\n{response}"
         after = self.instance.world()
-        for table in RESOURCES:
+        for table in MODELLED_TABLES:
             wanted, found = outcome.world[table], after[table]
             assert len(wanted) == len(found), f"{user} {step}: {table}\n{wanted}\n{found}"
             known = {oracle.key_of(table, row): row for row in wanted if row.get("id", 0) is not None}
@@ -292,7 +292,7 @@ class AccessStateMachine(RuleBasedStateMachine):
 
     def check_reads(self, user: dict, number: int, *, lists_only: bool = False) -> None:
         seen = visible_rows(self.world, user)
-        tables = RESOURCES if not lists_only else ("buildings", "inspections")
+        tables = MODELLED_TABLES if not lists_only else ("buildings", "inspections")
         for table in tables:
             response = self.get(user, f"/{table}", prefer="count=exact")
             got = sorted(map(str, (oracle.key_of(table, row) for row in response.json)))

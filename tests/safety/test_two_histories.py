@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from access.policy import CLIENT_ADMIN, POLICIES, client_ownership
 from access.predicate import alias, in_subquery
 from models import AuditLog, Building
-from tests.conftest import RESOURCES
 from tests.safety.history_generator import SERVICE, HistoryGenerator
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.plan_caches import clear_plan_caches
@@ -23,6 +22,7 @@ from tests.safety.service_instances import HttpRequest, ServiceInstance, make_re
 from tests.safety.test_two_worlds import WorldsDiffer, random_caller
 from tests.safety.world_pairs import random_unique_world, visible_rows
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 
 EVENTS_PER_WORLD = 15
 COMMIT_SEEDS = range(1, scaled_count(8) + 1)
@@ -40,7 +40,7 @@ def read_requests(world: dict, user: dict) -> list[HttpRequest]:
     """Return requests for everything that the user may read."""
     lists = [
         make_request("GET", f"/{table}?order={','.join(oracle.KEYS.get(table, ('id',)))}", prefer="count=exact")
-        for table in RESOURCES
+        for table in MODELLED_TABLES
     ]
     people = visible_rows(world, user)["users"]
     return [

@@ -23,7 +23,6 @@ from engine.query.read.planner import AccessPath, Planner
 from engine.query.shape import Shape
 from engine.query.statement import Statement
 from engine.query.write.constraint_diagnosis import missing_reference
-from tests.conftest import RESOURCES
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.plan_caches import clear_plan_caches
@@ -32,7 +31,7 @@ from tests.safety.service_instances import HttpRequest, HttpResponse, ServiceIns
 from tests.safety.vocabulary import TEXT, Vocabulary
 from tests.safety.world_pairs import indistinguishable_world, random_unique_world, visible_rows
 from tests.support import oracle
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, scaled_count(40) + 1)  # 2,000 pairs
@@ -85,7 +84,7 @@ class WorldComparison:
         after = [instance.world() for instance in self.instances]
         refused = response.status >= 300 and response.status != SEE_OTHER
         must_not_write = refused or any("tx=rollback" in value for _, value in request.headers)
-        before = [{table: world[table] for table in RESOURCES} for world in self.worlds]
+        before = [{table: world[table] for table in MODELLED_TABLES} for world in self.worlds]
         if after == before:
             return
         if must_not_write:
@@ -116,12 +115,12 @@ def hidden_row_changes(old: dict, new: dict, user: dict) -> Iterator[str]:
     """Yield changes of hidden rows that no cascade explains."""
     deleted_keys = {
         (table, row["id"])
-        for table in RESOURCES
+        for table in MODELLED_TABLES
         if table not in oracle.KEYS
         for row in old[table]
         if not any(row["id"] == other["id"] for other in new[table])
     }
-    for table in RESOURCES:
+    for table in MODELLED_TABLES:
         kept = {oracle.key_of(table, row): row for row in new[table]}
         for row in old[table]:
             if oracle.visible(old, user, table, row):
@@ -158,7 +157,7 @@ def with_hidden_values(world: dict, user: dict) -> dict:
     """Return the world with the set of texts that only hidden rows contain."""
     hidden: set[str] = set()
     shown: set[str] = set()
-    for table in RESOURCES:
+    for table in MODELLED_TABLES:
         for row in world[table]:
             texts = shown if oracle.visible(world, user, table, row) else hidden
             texts.update(str(row[c]) for c in COLUMNS[table] if c in TEXT and row[c] is not None)
@@ -327,6 +326,6 @@ def test_worlds_differ_in_hidden_rows_only() -> None:
         user = random_caller(world, random.Random(seed))
         other = indistinguishable_world(world, user, unique_values)
         assert visible_rows(world, user) == visible_rows(other, user), seed
-        differing.update(table for table in RESOURCES if world[table] != other[table])
+        differing.update(table for table in MODELLED_TABLES if world[table] != other[table])
 
-    assert set(differing) == set(RESOURCES)
+    assert set(differing) == set(MODELLED_TABLES)

@@ -4,8 +4,7 @@ import random
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from tests.conftest import RESOURCES
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 
 TEXT = frozenset(
     [
@@ -44,7 +43,7 @@ class Vocabulary:
     def from_worlds(cls, seen: dict, *worlds: dict) -> "Vocabulary":
         values: dict[tuple[str, str], list] = {}
         differing: dict[tuple[str, str], list] = {}
-        for table in RESOURCES:
+        for table in MODELLED_TABLES:
             for column in COLUMNS[table]:
                 held = [dict.fromkeys(row[column] for row in world[table]) for world in worlds]
                 known = list(dict.fromkeys(value for each in held for value in each))

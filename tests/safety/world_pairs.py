@@ -7,8 +7,8 @@ import copy
 import itertools
 import random
 
-from tests.conftest import RESOURCES
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import CREATED_AT, GRANTS, STATUSES, TYPES, building_row, random_world, user_row
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
@@ -72,13 +72,15 @@ def sorted_world(world: dict) -> dict:
         table: [world[table][0], *sorted(world[table][1:], key=lambda row: row["id"])]
         if table == "users"
         else sorted(world[table], key=lambda row: oracle.key_of(table, row))
-        for table in RESOURCES
+        for table in MODELLED_TABLES
     }
 
 
 def visible_rows(world: dict, user: dict) -> dict[str, list[dict]]:
     """Return the rows that the oracle lets a user read."""
-    return {table: [row for row in world[table] if oracle.visible(world, user, table, row)] for table in RESOURCES}
+    return {
+        table: [row for row in world[table] if oracle.visible(world, user, table, row)] for table in MODELLED_TABLES
+    }
 
 
 def indistinguishable_world(world: dict, user: dict, unique_values: UniqueValues) -> dict:
@@ -108,7 +110,7 @@ def apply_changes(world: dict, user: dict, unique_values: UniqueValues, changes:
 
 def random_hidden_row(world: dict, user: dict, rng: random.Random) -> tuple[str, dict] | None:
     """Return a random hidden row and its table. Every table is equally likely. Super admins are excluded."""
-    table = rng.choice(RESOURCES)
+    table = rng.choice(MODELLED_TABLES)
     rows = [row for row in world[table] if not oracle.visible(world, user, table, row)]
     rows = [row for row in rows if row.get("role") != "super_admin"]
     return (table, rng.choice(rows)) if rows else None

@@ -7,8 +7,8 @@ the service. A world is `{table: [row, …]}`. Functions that take an outcome ch
 import copy
 from dataclasses import dataclass, field
 
-from tests.conftest import RESOURCES
 from tests.support import oracle
+from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import GRANTS
 
 TIMESTAMPED_TABLES = ("clients", "users", "buildings", "inspections")
@@ -281,7 +281,7 @@ DELETE_CASCADES = {
 
 def differing_tables(world: dict, other: dict) -> list[str]:
     """Return the tables in which two worlds differ."""
-    return [table for table in RESOURCES if comparable_rows(world[table]) != comparable_rows(other[table])]
+    return [table for table in MODELLED_TABLES if comparable_rows(world[table]) != comparable_rows(other[table])]
 
 
 def comparable_rows(rows: list[dict]) -> list:

@@ -50,7 +50,7 @@ WEB_IMPORTERS = {
 
 WEB_FREE = ("routes/postgrest/", "routes/gotrue/")
 IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
-ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
+ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py", "access/document.py"}
 """The files that name a role."""
 
 MAPPED_ELSEWHERE = {

@@ -1,6 +1,10 @@
-"""The visible columns of each resource, in their order."""
+"""The visible columns of each resource, in their order, and the resources of the random tests."""
 
 from engine.query.catalog import catalog
 from tests.conftest import RESOURCES
+from tests.support import oracle
 
 COLUMNS = {table: tuple(catalog().relations[table].attributes) for table in RESOURCES}
+
+MODELLED_TABLES = tuple(table for table in RESOURCES if table in oracle.TABLES)
+"""The tables with rules in the oracle, parents first."""

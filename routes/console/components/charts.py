@@ -43,46 +43,40 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A stacked column chart: one column per period, with its axis labels, and its table rows with query strings."""
+    """A stacked column chart: one column per period, with its axis labels and its table rows with query strings."""
 
-    bars: tuple[Bar, ...]
-    periods: tuple[Label, ...]
-    lines: tuple[Label, ...]
-    kinds: tuple[str, ...]
-    rows: tuple[tuple[str, int, tuple[int, ...]], ...]
-    links: tuple[str, ...]
+    bars: list[Bar]
+    periods: list[Label]
+    lines: list[Label]
+    kinds: list[str]
+    rows: list[tuple[str, int, list[int]]]
+    links: list[str]
 
 
 def stacked(chart: Chart) -> Stacked:
     """Return the chart's series stacked by status."""
-    kinds = tuple(kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series))
+    kinds = [kind for kind in STATUSES if any(point.by_status.get(kind) for point in chart.series)]
     top = round_up(max((point.total for point in chart.series), default=0))
     step = (WIDTH - LEFT) / max(1, len(chart.series))
-    each = -(-len(chart.series) // LABELS_MAX)
+    labelled_every = max(1, -(-len(chart.series) // LABELS_MAX))
     scale = (HEIGHT - BOTTOM - TOP) / top
-    bars: list[Bar] = []
-    periods: list[Label] = []
-    names = [period_name(point.period, chart.interval.value) for point in chart.series]
+    lines = [Label(f"{top * part // 2:,}", LEFT, HEIGHT - BOTTOM - top * part / 2 * scale) for part in range(3)]
+    drawn = Stacked([], [], lines, kinds, [], [])
     for place, point in enumerate(chart.series):
+        name = period_name(point.period, chart.interval.value)
+        counts = [point.by_status.get(kind, 0) for kind in kinds]
+        drawn.rows.append((name, point.total, counts))
+        drawn.links.append(counted_filters(chart, place, "other"))
         x, y = LEFT + place * step, float(HEIGHT - BOTTOM)
-        for kind in kinds:
-            count = point.by_status.get(kind, 0)
+        for kind, count in zip(kinds, counts, strict=True):
             y -= count * scale
-            tooltip = f"{names[place]}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
-            left, top_edge, wide, tall = map(round_tenth, (x + step * 0.1, y, step * 0.8, count * scale))
-            filters = counted_filters(chart, place, kind)
-            bars += [Bar(kind, left, top_edge, wide, tall, tooltip, filters)] if count else []
-        if place % max(1, each) == 0:
-            periods.append(Label(names[place], round_tenth(x + step / 2), HEIGHT - 6))
-    lines = tuple(
-        Label(f"{top * part // 2:,}", LEFT, round_tenth(HEIGHT - BOTTOM - top * part / 2 * scale)) for part in range(3)
-    )
-    rows = tuple(
-        (name, point.total, tuple(point.by_status.get(kind, 0) for kind in kinds))
-        for name, point in zip(names, chart.series, strict=True)
-    )
-    links = tuple(counted_filters(chart, place, "other") for place in range(len(rows)))
-    return Stacked(tuple(bars), tuple(periods), lines, kinds, rows, links)
+            tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
+            drawn.bars.append(
+                Bar(kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip, counted_filters(chart, place, kind))
+            )
+        if place % labelled_every == 0:
+            drawn.periods.append(Label(name, x + step / 2, HEIGHT - 6))
+    return drawn
 
 
 def counted_filters(chart: Chart, place: int, kind: str) -> str:
@@ -116,40 +110,11 @@ class Share:
 
 def shares(counts: Mapping[str, int]) -> list[Share]:
     """Return counts as bars, longest first, without zeros."""
-    largest = max(counts.values(), default=0) or 1
-    ranked = sorted(((name, count) for name, count in counts.items() if count), key=longest)
+    largest = max(counts.values(), default=0)
+    ranked = sorted(((name, count) for name, count in counts.items() if count), key=lambda pair: (-pair[1], pair[0]))
     return [
-        Share(NAMES.get(name, name.replace("_", " ")), count, round_tenth(100 * count / largest), name)
-        for name, count in ranked
+        Share(NAMES.get(name, name.replace("_", " ")), count, 100 * count / largest, name) for name, count in ranked
     ]
-
-
-def longest(pair: tuple[str, int]) -> tuple[int, str]:
-    return -pair[1], pair[0]
-
-
-@dataclass(frozen=True, slots=True)
-class BuildingBar:
-    """The bar of a building: completed, failed and other inspections, as widths in percent."""
-
-    building_id: int
-    name: str
-    total: int
-    completed: int
-    failed: int
-    widths: tuple[float, float, float]
-
-
-def busiest(chart: Chart, rows_max: int = 10) -> list[BuildingBar]:
-    shown = chart.buildings[:rows_max]
-    largest = max((each.total for each in shown), default=0) or 1
-    bars: list[BuildingBar] = []
-    for each in shown:
-        counts = (each.completed, each.failed, each.total - each.completed - each.failed)
-        completed, failed, other = (round_tenth(100 * count / largest) for count in counts)
-        widths = (completed, failed, other)
-        bars.append(BuildingBar(each.building_id, each.name, each.total, each.completed, each.failed, widths))
-    return bars
 
 
 def period_name(period: str, interval: str) -> str:
@@ -171,7 +136,3 @@ def round_up(count: int) -> int:
     while count > step * 10:
         step *= 10
     return max(step, -(-count // step) * step)
-
-
-def round_tenth(number: float) -> float:
-    return round(number, 1)

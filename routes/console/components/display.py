@@ -11,12 +11,11 @@ from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import TIMESTAMP
-from routes.console.components.tables import MAP_COLUMNS, Row, RowReference, Table, referring
+from routes.console.components.tables import Row, RowReference, Table
 from routes.console.components.template_filters import badge, moment, name, words
 
 LISTED_CHARACTERS_MAX = 60
 LONG_CHARACTERS_MAX = 90  # of a text with several lines
-MAP_URL = "https://www.openstreetmap.org/?mlat={0}&mlon={1}#map=18/{0}/{1}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +69,10 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
         headings.insert(
             0, Heading("Number", "n wide" if without else "n", "id") if table.has_number else Heading("Row", "")
         )
-    headings += [Heading("Map", "")] if table.place else []
-    headings += [Heading(words(each), "n") for each in table.hooks.counts]
-    cells: list[list[Cell]] = []
-    for row in rows:
-        cells.append([] if has_link else [link_cell(table, row)])
-        cells[-1] += [list_cell(table, caller, each, row) for each in columns]
-        cells[-1] += [map_cell(row, name(table.title(row), LISTED_CHARACTERS_MAX))] if table.place else []
-        cells[-1] += [count_cell(table, row, each) for each in table.hooks.counts]
+    cells = [
+        ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
+        for row in rows
+    ]
     wide = next((place for place, each in enumerate(headings) if "wide" in each.kind), 0)
     if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
@@ -147,36 +142,17 @@ def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
     return Cell(name(target.title(referred)), url)
 
 
-def map_cell(row: Row, title: str = "") -> Cell:
-    """Return the place of a row as a link to a map."""
-    place = [row.get(each) for each in MAP_COLUMNS]
-    if None in place:
-        return Cell("")
-    text = "Map" if title else f"{place[0]}, {place[1]}"
-    return Cell(text, MAP_URL.format(*place), about=f"of {title}" if title else "")
-
-
-def count_cell(table: Table, row: Row, counted: str) -> Cell:
-    """Return the number of rows that refer to a row, with a link to their list."""
-    key = next(each for other, each in referring(table) if other.name == counted)
-    count = row[counted][0]["count"] if row[counted] else None
-    url = f"/console/{counted}?{key.column}=eq.{table.key_text(row)}"
-    return Cell("–" if count is None else f"{count:,}", url, about=f"of {name(table.title(row), 80)}")
-
-
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
     """Return the values of a row's page with their labels."""
     skipped = {*table.hooks.badges, *table.hooks.hidden, table.title_column}
-    if table.hooks.heading is None and table.title_column != "name":
+    if table.hooks.title is None and table.title_column != "name":
         skipped.discard(table.title_column)
-    skipped |= set(table.place) | (set() if table.has_number else set(table.relation.key) - table.references.keys())
-    lines = [
+    skipped |= set() if table.has_number else set(table.relation.key) - table.references.keys()
+    return [
         ("Number" if each.name == "id" else label_of(each), page_cell(table, caller, each, row))
         for each in table.relation.attributes.values()
         if each.name not in skipped
     ]
-    place = map_cell(row) if table.place else Cell("")
-    return [*lines, ("Map", place)] if place.text else lines
 
 
 def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:

@@ -16,25 +16,12 @@ from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models import Building
-from routes.console.components import queries, user_choice
-from routes.console.components.queries import Row
+from routes.console.components import queries
+from routes.console.components.page import ROLE_NAMES
+from routes.console.components.tables import PATH, Row, Table
 
-HOLDERS_SHOWN = 25  # for each table
-GRANTS_SHOWN = 200  # of a user, for each table
-TARGET_COLUMNS = {
-    GrantKind.BUILDING: "buildings(id,name)",
-    GrantKind.INSPECTION: "inspections(id,inspection_type,date_visited)",
-}
 INSPECTION_COLUMNS = {GrantKind.BUILDING: "building_id", GrantKind.INSPECTION: "id"}
 """The column of an inspection that a grant of that kind refers to."""
-
-
-@dataclass(frozen=True, slots=True)
-class GrantPage:
-    """Grants with their `person` or `target`, and whether the list was cut."""
-
-    rows: list[Row]
-    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,53 +54,42 @@ def grant_table(caller: Caller, user_id: str, kind: GrantKind) -> GrantTable:
     return grants
 
 
-def holders(caller: Caller, kind: GrantKind, key: int, user_id: str | None = None) -> GrantPage:
-    """Return the grants of a row that the caller may see: all of them, or those of one user."""
-    rows: list[Row] = []
-    is_cut = False
-    if not policy.may_administer(caller.role):
-        return GrantPage(rows, is_cut)
-    for (_, each), grants in GRANT_TABLES.items():
-        if each is not kind:
+def grantees(caller: Caller, kind: GrantKind, key: int, size: int) -> set[str]:
+    """Return the ids of at most `size` users of each role with a grant of a row, as far as the caller sees them."""
+    return {
+        row["id"]
+        for (_, each), grants in GRANT_TABLES.items()
+        if each is kind
+        for row in queries.first_page(
+            caller, grants.model.__tablename__, f"select=id:{grants.grantee}&{grants.target}=eq.{key}", size
+        ).rows
+    }
+
+
+def grant_links(table: Table, caller: Caller, rows: list[Row]) -> dict[str, list[tuple[str, str]]]:
+    """Return the links that explain and revoke grants, by key."""
+    grant = table.model.grant
+    assert grant is not None
+    links: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        key, person, target = table.key_text(row), row[grant.grantee], row[grant.target]
+        kind = GrantKind(grant.target.removesuffix("_id"))
+        links[key] = [("Why?", f"{PATH}/why?person={person}&kind={kind.value}&key={target}")]
+        if not queries.is_permitted(caller, Action.DELETE, table.name, table.filters(key)):
             continue
-        filters = f"{grants.target}=eq.{key}&order=assigned_at,{grants.grantee}"
-        if user_id is not None:
-            filters += f"&{grants.grantee}=eq.{user_id}"
-        holders_page = holders_in(caller, grants, filters)
-        is_cut = is_cut or holders_page.is_cut
-        rows += holders_page.rows
-    rows = [row for row in rows if row["person"] is not None]
-    user_choice.mark_deactivated([row["person"] for row in rows])
-    return GrantPage(rows, is_cut)
+        if kind is GrantKind.INSPECTION:
+            links[key].append(("Revoke", f"{PATH}/inspections/{target}/access?person={person}"))
+        else:
+            links[key].append(("Revoke", f"{PATH}/access?role={grant.role}&person={person}&building={target}"))
+    return links
 
 
-def holders_in(caller: Caller, grants: GrantTable, filters: str) -> GrantPage:
-    """Return the grants of one table with their users."""
-    table = grants.model.__tablename__
-    person = f"person:users!{table}_{grants.grantee}_fkey(id,name,role,clients(name))"
-    return list_grants(caller, grants, grants.grantee, person, filters, HOLDERS_SHOWN)
-
-
-def grants_of(caller: Caller, grants: GrantTable, user_id: str, key: int | None = None) -> GrantPage:
-    """Return the grants of a user in one table, or one of them, newest first, with the `target` if it is visible."""
-    target = f"target:{TARGET_COLUMNS[grants.kind]}"
-    filters = f"{grants.grantee}=eq.{user_id}&order=assigned_at.desc,{grants.target}"
-    if key is not None:
-        filters += f"&{grants.target}=eq.{key}"
-    return list_grants(caller, grants, grants.target, target, filters, GRANTS_SHOWN)
-
-
-def list_grants(caller: Caller, grants: GrantTable, key: str, columns: str, filters: str, size: int) -> GrantPage:
-    """Return grants of one table that the caller may see, with `revocable` where the caller may revoke one."""
-    table = grants.model.__tablename__
-    by = f"by:users!{table}_assigned_by_fkey(name)"
-    select = f"select=key:{key},assigned_at,{columns},{by}&{filters}"
-    page = queries.first_page(caller, table, select, size)
-    select = f"select=key:{key}&{filters}"
-    revocable = queries.select_rows(caller, table, select, limit=page.size, within=Action.DELETE).rows
-    keys = {row["key"] for row in revocable}
-    rows = [{**row, "revocable": row["key"] in keys} for row in page.rows]
-    return GrantPage(rows, page.has_more)
+def matrix_links(caller: Caller, filters: str) -> list[tuple[str, str]]:
+    """Return the links to the access matrix of each role to which the caller may grant buildings."""
+    return [
+        (f"Assign {ROLE_NAMES[role].lower()}s", f"{PATH}/access?role={role.value}&{filters}")
+        for role in reversed(grantable_roles(caller, GrantKind.BUILDING))
+    ]
 
 
 # Previews

@@ -1,15 +1,15 @@
-"""The URL of a list: parse its filters and order, and convert it from and to the values of the list's form.
+"""The URL of a list: its search word, filters and order, and the values of the list's form.
 
-A form cannot submit `date_visited=gte.2026-01-01`, so it submits `from=` and similar fields with `find=`. The page
-redirects to the URL in the dialect, which users bookmark, sort and page. This module does not use Flask.
+A form cannot submit `date_visited=gte.2026-01-01`, so the URL accepts `from=` and similar fields too. This module does
+not use Flask.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
 from models.errors import Fault
@@ -18,10 +18,8 @@ from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "find", "done", "signature", "columns", "on_conflict")
-SEARCH_WORD = re.compile(r'\.ilike\."\*((?:[^"\\]|\\.)*)\*"')
-PATTERN_OPERATORS = re.compile(r"(?:^|[.,(])(?:i?like|i?match)[.(]")  # operators that scan every row
-LINE_ENDS = re.compile(r"[\r\n]")
+RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "done", "signature", "columns", "on_conflict")
+EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
 SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
 SAFE = '*,.():"!'
 
@@ -61,7 +59,7 @@ class Listing:
             return name, value
         operator, _, text = value.partition(".")
         if name in self.exact and operator == "eq" and text.strip() == text:
-            return name, text
+            return EXACT_FIELD + name, text
         last = "lt" if name in self.moments else "lte"
         if name not in self.ranges or operator not in ("gte", last) or not is_date(text):
             return None
@@ -69,37 +67,36 @@ class Listing:
             text = shift_day(text, -1)
         return (self.ranges[name][operator != "gte"], text) if text else None
 
-    def last_day(self, name: str, day: str) -> str:
-        """Return the filter of the rows until the end of a day."""
-        if name not in self.moments:
-            return f"lte.{day}"
-        return f"lt.{shift_day(day, 1) or day}"
+    def filter_of(self, name: str, value: str) -> tuple[str, str]:
+        """Return the filter that a field of the form represents, or the filter itself."""
+        if name.removeprefix(EXACT_FIELD) in self.exact and name.startswith(EXACT_FIELD):
+            return name.removeprefix(EXACT_FIELD), f"eq.{value.strip()}"
+        for column, (first, last) in self.ranges.items():
+            if name == first:
+                return column, f"gte.{value}"
+            if name == last:
+                return column, f"lt.{shift_day(value, 1) or value}" if column in self.moments else f"lte.{value}"
+        return name, value
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The filters, order and offset of a list's URL."""
+    """The filters, order, offset and search word of a list's URL."""
 
     listing: Listing
     filters: Pairs
     order: str
     offset: int
-
-    @property
-    def is_searched(self) -> bool:
-        return any(PATTERN_OPERATORS.search(value) for _, value in self.filters)
-
-    @property
-    def is_embed_searched(self) -> bool:
-        return any(f"{SEARCH_EMBED}." in text for pair in self.filters for text in pair)
+    word: str = ""
 
     def text(self) -> str:
         """Return the query string for the engine."""
-        select = self.listing.select
-        if self.listing.searched_embed is not None and self.is_embed_searched:
+        select, embed = self.listing.select, self.listing.searched_embed
+        if self.word and embed is not None:
             # A separate embed without columns: the search must not filter the embed that the list shows.
-            select += f",{SEARCH_EMBED}:{self.listing.searched_embed[0]}()"
-        pairs = [("select", select), *self.filters, ("order", self.total_order())]
+            select += f",{SEARCH_EMBED}:{embed[0]}()"
+        search = search_filters(self.listing, self.word) if self.word else []
+        pairs = [("select", select), *search, *self.filters, ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
 
     def total_order(self) -> str:
@@ -109,7 +106,8 @@ class ListQuery:
 
     def url(self, **changes: str | int) -> str:
         """Return the URL of the list with another order or offset."""
-        pairs = [*self.filters]
+        pairs = [("q", self.word)] if self.word else []
+        pairs += self.filters
         order = str(changes.get("order", self.order))
         offset = changes.get("offset", 0)
         if order != self.listing.order:
@@ -121,13 +119,14 @@ class ListQuery:
 
     def narrowed_url(self, *filters: tuple[str, str]) -> str:
         """Return the URL of the list with more filters, from its first row."""
-        return ListQuery(self.listing, (*self.filters, *filters), self.order, 0).url()
+        return replace(self, filters=(*self.filters, *filters)).url()
 
     def filters_by(self, column: str) -> bool:
         return any(name == column for name, _ in self.filters)
 
-    def csv_url(self) -> str:
-        return self.url().replace(self.listing.path, f"{self.listing.path}.csv", 1)
+    def csv_url(self, *filters: tuple[str, str]) -> str:
+        """Return the URL of the CSV file, with more filters."""
+        return self.narrowed_url(*filters).replace(self.listing.path, f"{self.listing.path}.csv", 1)
 
     def api_url(self) -> str:
         return f"/{self.listing.relation}?{self.text()}"
@@ -143,71 +142,33 @@ class ListQuery:
         upward = self.sorted_by(column) == "descending"
         return self.url(order=f"{column}.asc" if upward else f"{column}.desc")
 
-    def form_values(self) -> dict[str, str]:
-        """Return the values of the form that makes this URL."""
-        return self.split_filters()[0]
-
-    def unshown_filters(self) -> list[tuple[str, str]]:
-        """Return the filters that no form field represents. The page shows them, and the form keeps them."""
-        return self.split_filters()[1]
-
-    def split_filters(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    def form_values(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return the form values, and the filters that no form field represents.
 
-        If one field could represent two filters, it represents the first.
+        If one field could represent two filters, it represents the first. The page shows the other filters, and the
+        form keeps them.
         """
-        word, word_filters = self.search_word()
-        typed = {"q": word} if word else {}
+        typed = {"q": self.word} if self.word else {}
         unshown_filters: list[tuple[str, str]] = []
         for pair in self.filters:
             shown = self.listing.field_of(*pair)
-            if pair in word_filters:
-                word_filters.remove(pair)
-            elif shown is not None and shown[0] not in typed:
+            if shown is not None and shown[0] not in typed:
                 typed[shown[0]] = shown[1]
             else:
                 unshown_filters.append(pair)
         return typed, unshown_filters
 
-    def search_word(self) -> tuple[str, list[tuple[str, str]]]:
-        """Return the search word and its filters, if the URL has all filters of that word."""
-        for _, value in self.filters:
-            match = SEARCH_WORD.search(value)
-            word = re.sub(r"\\(.)", r"\1", match[1]) if match is not None else ""
-            filters = search_filters(self.listing, word)
-            if word and normalize_word(word) == word and all(pair in self.filters for pair in filters):
-                return word, filters
-        return "", []
-
 
 def parse_list_query(listing: Listing, pairs: Sequence[tuple[str, str | None]]) -> ListQuery:
     """Return the query of the pairs of a URL. An empty value is ignored."""
-    values = [(name, value) for name, value in pairs if value]
-    filters = tuple(pair for pair in values if pair[0] not in RESERVED_PARAMETERS)
+    # Browsers submit line ends as CR LF.
+    values = [(name, value.replace("\r\n", "\n")) for name, value in pairs if value and value.strip()]
+    filters = tuple(listing.filter_of(*pair) for pair in values if pair[0] not in RESERVED_PARAMETERS)
     parameters = dict(values)
     offset = parameters.get("offset", "0")
     offset_rows = parse_bigint(offset) if offset.isascii() and offset.isdigit() else 0
-    return ListQuery(listing, filters, parameters.get("order", listing.order), offset_rows)
-
-
-def list_url(listing: Listing, form: Mapping[str, str], unshown: Iterable[str] = ()) -> str:
-    """Return the URL for the values of a list's form; `unshown` are further filters as `name=value`."""
-    typed = {key: text.strip() for key, text in form.items() if text.strip()}
-    pairs = [(name, typed[name]) for name in listing.equals if name in typed]
-    pairs += [(name, f"eq.{typed[name]}") for name in listing.exact if name in typed]
-    for name, (first, last) in listing.ranges.items():
-        pairs += [(name, f"gte.{typed[first]}")] if first in typed else []
-        pairs += [(name, listing.last_day(name, typed[last]))] if last in typed else []
-    if word := normalize_word(form.get("q", "")):
-        pairs += search_filters(listing, word)
-    unshown_filters = (text.partition("=") for text in unshown)
-    pairs += [(name, value) for name, _, value in unshown_filters if value and name not in RESERVED_PARAMETERS]
-    return ListQuery(listing, tuple(pairs), form.get("order") or listing.order, 0).url()
-
-
-def normalize_word(text: str) -> str:
-    """Return a search word as one line of at most SEARCH_CHARACTERS_MAX characters."""
-    return LINE_ENDS.sub("", text).strip()[:SEARCH_CHARACTERS_MAX].rstrip()
+    word = "".join(parameters.get("q", "").splitlines()).strip()[:SEARCH_CHARACTERS_MAX].rstrip()
+    return ListQuery(listing, filters, parameters.get("order", listing.order), offset_rows, word)
 
 
 def is_date(text: str) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from flask import Response, request
 
+from access import policy
 from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.sqlite import TimedOut
+from engine.storage.transaction import Transaction
 from models.types import DATE, TIMESTAMP
-from routes.console.components import queries, search
+from routes.console.components import queries
 from routes.console.components.display import label_of, show_rows
 from routes.console.components.error_pages import fault_message, record_fault
-from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, list_url, parse_list_query
-from routes.console.components.page import HEADERS, render_page
+from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, parse_list_query
+from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.tables import Table
 from routes.console.components.template_filters import words
@@ -78,24 +80,18 @@ def value_filters(table: Table, caller: Caller) -> dict[str, dict[str, str]]:
 def render_list(table: Table, caller: Caller) -> Response:
     """Return the page of the rows that the URL selects.
 
-    Redirect a submitted form to the URL of its filters. If the query takes too long, show the narrower lists that
-    the table's hook offers.
+    If the query takes too long, show the narrower lists that the table's hook offers.
     """
     listing = listing_of(table, caller)
-    pairs = decode_pairs(request.query_string)
-    if any(name == "find" for name, _ in pairs):
-        # Browsers submit line ends as CR LF.
-        form = [(name, (value or "").replace("\r\n", "\n")) for name, value in pairs]
-        unshown = [value for name, value in form if name == "keep"]
-        return Response("", 303, {**HEADERS, "Location": list_url(listing, dict(form), unshown)})
-    query = parse_list_query(listing, pairs)
+    query = parse_list_query(listing, decode_pairs(request.query_string))
     problem: str | None = None
     try:
-        page = queries.fetch_page(lambda limit: find_rows(table, query, limit), PAGE_ROWS)
+        page = queries.fetch_page(lambda limit: find_rows(query, limit, total=table.hooks.is_counted), PAGE_ROWS)
     except TimedOut as fault:
         record_fault(fault)
         problem, page = fault_message(fault), EMPTY_PAGE
-    shown = show_rows(table, caller, page.rows)
+    last = query.offset + len(page.rows)
+    typed, unshown = query.form_values()
     return render_page(
         "list.html",
         400 if problem else 200,
@@ -104,20 +100,35 @@ def render_list(table: Table, caller: Caller) -> Response:
         labels={each.name: label_of(each) for each in table.relation.attributes.values()},
         problem=problem,
         offers=table.hooks.offers(query) if problem else [],
-        shown=shown,
-        total=page.total,
+        shown=show_rows(table, caller, page.rows),
+        total=last if page.total is None and page.rows and not page.has_more else page.total,
         first=query.offset + 1,
-        last=query.offset + len(page.rows),
+        last=last,
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
-        typed=query.form_values(),
+        typed=typed,
+        unshown=unshown,
         searched=[searched_label(table, each) for each in listing.searched]
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
     )
 
 
-def find_rows(table: Table, query: ListQuery, limit: int) -> QueryResult:
-    """Return rows of a list in an own transaction, which has the full time limit and looks the caller up again."""
+def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:
+    """Return rows of a list in an own transaction, which has the full time limit and looks the caller up again.
+
+    The total of a search would need a scan of the whole table.
+    """
+    listing = query.listing
     with reading() as transaction:
-        return search.find_rows(auth.admit_session(transaction), query, limit, total=table.hooks.is_counted)
+        caller = admit_reader(transaction, listing.relation)
+        return queries.select_rows(
+            caller, listing.relation, query.text(), limit=limit, offset=query.offset, total=total and not query.word
+        )
+
+
+def admit_reader(transaction: Transaction, name: str) -> Caller:
+    """Return the caller as of this transaction; raise a fault if their session or privilege has ended."""
+    caller = auth.admit_session(transaction)
+    policy.require(caller.role, Action.READ, queries.relation(name).model)
+    return caller

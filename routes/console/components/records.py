@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from flask import Response, g
+from flask import Response, g, request
 
 from access.caller import Caller
 from access.decorators import load_caller
@@ -38,57 +38,32 @@ CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number 
 
 @dataclass(frozen=True, slots=True)
 class RecordForm:
-    """A form that creates and edits rows of a table.
-
-    `list_path` is the page before a new row, and `row_path` the page of a saved row if it is not the row's own.
-    `within` limits the rows where the key is not enough, such as the readings of one inspection. `defaults` are values
-    of a new row without a field.
-    """
+    """A form that creates and edits rows of a table. `defaults` are values of a new row without a field."""
 
     table: Table
     fields: tuple[Field, ...]
-    list_path: str
-    row_path: str = ""
-    within: str = ""
     defaults: Row = field(default_factory=dict)
     title: str = ""
-
-    def filters(self, key: object) -> str:
-        """Return the query string of one row."""
-        return self.table.filters(key) + self.within
-
-    def page(self, key: object) -> str:
-        return self.row_path or f"{self.table.path}/{key}"
 
     def read(self) -> FormValues:
         """Return the values of the submitted form."""
         return fields.read_form_values(self.fields, g.form, self.table.relation)
 
 
-def record_form(table: Table, caller: Caller, parent: object = None) -> RecordForm:
-    """Return the form of a table's rows, or of the rows that are part of `parent`.
+def record_form(table: Table, caller: Caller) -> RecordForm:
+    """Return the form of a table's rows.
 
     Columns with a default have no field. A user of one client creates rows of that client only.
     """
     defaults: Row = {}
-    path = row_path = table.path
-    within = row_path = ""
-    if parent is not None:
-        reference = table.references[table.hooks.part_of]
-        require_row(caller, Action.UPDATE, reference.key.referred, reference.table.filters(parent), "select=id")
-        defaults[reference.column] = parent
-        path = row_path = f"{reference.table.path}/{parent}"
-        within = f"&{reference.column}=eq.{parent}"
-    elif table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
+    if table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
         defaults[table.model.tenant or ""] = caller.client_id
     attributes = [
         each
         for each in table.relation.attributes.values()
         if each.default is None and each.name not in defaults and each.name in table.writable
     ]
-    return RecordForm(
-        table, tuple(field_of(table, caller, each) for each in attributes), path, row_path, within, defaults
-    )
+    return RecordForm(table, tuple(field_of(table, caller, each) for each in attributes), defaults)
 
 
 def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
@@ -119,33 +94,37 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
     )
 
 
-def render_new_form(record: RecordForm, typed: dict[str, str]) -> Response:
-    return form_page(record, FormValues(typed))
+def new_row(table: Table, caller: Caller) -> Response:
+    record = record_form(table, caller)
+    typed = {each.name: request.args.get(each.name, "") for each in record.fields}
+    return form_page(record, FormValues({**typed, **table.hooks.initial}))
 
 
-def create_row(record: RecordForm) -> Response:
+def create_row(table: Table, caller: Caller) -> Response:
+    record = record_form(table, caller)
     values = record.read()
     values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
-        key = queries.insert(record.table.name, {**values.row, **record.defaults})
-        return redirect_to(record.page(key), f"{record.table.label} created.")
+        key = queries.insert(table.name, {**values.row, **record.defaults})
+        return redirect_to(table.home(values.row, key), f"{table.label} created.")
 
     return save(values, store, lambda status: form_page(record, values, None, status))
 
 
-def render_edit_form(caller: Caller, record: RecordForm, key: object) -> Response:
-    row = require_row(caller, Action.UPDATE, record.table.name, record.filters(key))
+def edit_row(table: Table, caller: Caller, key: object) -> Response:
+    record = record_form(table, caller)
+    row = require_row(caller, Action.UPDATE, table.name, table.filters(key))
     shown = fields.row_texts(record.fields, row)
     return form_page(record, fields.initial_values(record.fields, shown), row)
 
 
-def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
-    """Save the fields that differ from the row.
+def update_row(table: Table, caller: Caller, key: object, form: RecordForm | None = None) -> Response:
+    """Save the fields that differ from the row. `form` is the table's form by default.
 
     Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
     """
-    table, filters = record.table, record.filters(key)
+    record, filters = form or record_form(table, caller), table.filters(key)
     row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
@@ -157,10 +136,10 @@ def update_row(caller: Caller, record: RecordForm, key: object) -> Response:
         if values.changed:
             with writing() as transaction:
                 now = load_caller(transaction)
-                row = require_row(now, Action.UPDATE, table.name, filters)
-                require_unchanged(before, fields.row_texts(record.fields, row))
+                current = require_row(now, Action.UPDATE, table.name, filters)
+                require_unchanged(before, fields.row_texts(record.fields, current))
                 require_written(queries.update(transaction, now, table.name, filters, values.row))
-        return redirect_to(record.page(key), "Changes saved.")
+        return redirect_to(table.home({**row, **values.row}, key), "Changes saved.")
 
     return save(values, store, lambda status: form_page(record, values, row, status))
 
@@ -177,7 +156,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
         "form.html",
         status,
         title=record.title or (f"Edit {table.describe(row)}" if row else f"New {table.noun}"),
-        back=record.page(table.key_text(row)) if row else record.list_path,
+        back=table.home(row, table.key_text(row)) if row else table.home(values.typed),
         fields=record.fields,
         values=values,
         verb="Save" if row else "Create",

@@ -23,7 +23,6 @@ from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
 TITLE_CHARACTERS_MAX = 160
-MAP_COLUMNS = ("latitude", "longitude")
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -36,9 +35,7 @@ class Hooks:
     path: str = ""
     """The part of the URL. It defaults to the table's name."""
     part_of: str = ""
-    """The reference to the row whose page lists, adds and edits the rows."""
-    part_path: str = ""
-    """The part of the URL below the page of that row."""
+    """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
     own_forms: bool = False
     """The table's module has the forms that create and edit rows."""
     is_counted: bool = True
@@ -50,12 +47,8 @@ class Hooks:
     title_columns: tuple[str, ...] = ()
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
-    heading: Callable[[Row], tuple[str, str]] | None = None
-    """The heading of a row's page, and its second part."""
     badges: tuple[str, ...] = ()
     """Columns that the list shows as badges, and the page beside its heading."""
-    counts: tuple[str, ...] = ()
-    """Tables that refer to a row. The list shows the number of their rows."""
     filters: Callable[[Caller], dict[str, dict[str, str]]] = field(default=lambda caller: {})
     """More filters of the list's selects: by column, the filter's value and its label."""
     views: Callable[[], list[tuple[str, str]]] = field(default=list)
@@ -72,8 +65,8 @@ class Hooks:
     """Columns that the page leaves to a section."""
     sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
     """Parts of a row's page. The last argument is whether the caller may edit the row."""
-    actions: Callable[[Caller, Row], list[tuple[str, str]]] = field(default=lambda caller, row: [])
-    """Buttons of a row's page: their labels and URLs."""
+    actions: Callable[[Caller, Row, bool], list[tuple[str, str]]] = field(default=lambda caller, row, may_edit: [])
+    """Buttons of a row's page: their labels and URLs. The last argument is whether the caller may edit the row."""
     links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
     """Links at the foot of a row's page."""
     initial: Mapping[str, str] = field(default_factory=dict)
@@ -167,18 +160,12 @@ class Table:
     def select(self, columns: str) -> str:
         """Return `select=` for these columns, the title columns and the referred rows."""
         embeds = [each.select() for each in self.references.values()]
-        counts = [f"{each}(count)" for each in self.hooks.counts]
-        return ",".join(filter(None, (columns, *embeds, *counts)))
+        return ",".join((columns, *embeds))
 
     def list_select(self, caller: Caller) -> str:
         """Return `select=` for the columns of the list."""
-        columns = (*self.title_columns, *(each.name for each in self.listed(caller)), *self.place)
+        columns = (*self.title_columns, *(each.name for each in self.listed(caller)))
         return self.select(",".join(dict.fromkeys(columns)))
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """The columns of a place on the map, if the table has them."""
-        return MAP_COLUMNS if self.relation.attributes.keys() >= set(MAP_COLUMNS) else ()
 
     def permits(self, caller: Caller, action: Action) -> bool:
         """Return whether the caller's role has the privilege and may open the pages."""
@@ -216,6 +203,13 @@ class Table:
 
     def url(self, row: Row) -> str:
         return f"{PATH}{self.path}/{quote(self.key_text(row))}"
+
+    def home(self, row: Mapping[str, object], key: object = "") -> str:
+        """Return the path of the page of the row that a row is part of, of the row itself, or of the list."""
+        whole = self.references.get(self.hooks.part_of)
+        if whole is not None and row.get(whole.column):
+            return f"{whole.table.path}/{row[whole.column]}"
+        return f"{self.path}/{key}" if key else self.path
 
     def filters(self, key: object) -> str:
         """Return the query string of the row with this key; raise UnknownPath if the text is not a key."""

@@ -11,17 +11,13 @@ from typing import Final
 from urllib.parse import quote
 
 COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
-OWNERSHIP: Final = "client_ownership"
 RULES: Final = {
     "building_grant": "Granted this building",
     "through_building": "Granted the building of this inspection",
     "inspection_grant": "Granted this inspection",
+    "client_ownership": "Belongs to the client of the user",
     "super_admin": "Super admins see everything",
 }
-MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 NO_NAME: Final = "(no name)"
 MESSAGE_NAME_CHARACTERS_MAX: Final = 80  # in a URL, one character takes up to 12 bytes
 BIDI_CONTROLS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -49,14 +45,8 @@ def words(text: str) -> str:
     return capital(text.replace("_", " "))
 
 
-def rule(value: object, is_self: bool = False) -> str:
-    """Return an access rule in words; `is_self` addresses the user as "you".
-
-    >>> rule("building_grant"), rule("client_ownership"), rule("client_ownership", True)
-    ('Granted this building', "Belongs to the user's client", 'Belongs to your client')
-    """
-    if value == OWNERSHIP:
-        return "Belongs to your client" if is_self else "Belongs to the user's client"
+def rule(value: object) -> str:
+    """Return an access rule in words."""
     return RULES.get(str(value), str(value))
 
 
@@ -88,15 +78,6 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def article(text: str) -> str:
-    """Return a noun with its indefinite article.
-
-    >>> article("admin"), article("manager")
-    ('an admin', 'a manager')
-    """
-    return f"{'an' if text[:1].lower() in 'aeiou' else 'a'} {text}"
-
-
 def day(value: object) -> str:
     """Return the date of a timestamp, or a dash.
 
@@ -104,16 +85,6 @@ def day(value: object) -> str:
     ('2025-05-05', '–')
     """
     return str(value)[:10] if value else "–"
-
-
-def long_date(value: object) -> str:
-    """Return the date of a timestamp with the month in words.
-
-    >>> long_date("2025-05-03T09:30:15.5+00:00")
-    '3 May 2025'
-    """
-    year, month, number = str(value)[:10].split("-")
-    return f"{int(number)} {MONTHS[int(month) - 1]} {year}"
 
 
 def lateness(value: object, today: datetime.date) -> str:
@@ -179,9 +150,7 @@ FILTERS: Final[tuple[Callable[..., str], ...]] = (
     rule,
     name,
     capital,
-    article,
     day,
-    long_date,
     lateness,
     moment,
     thousands,

@@ -5,6 +5,8 @@ A hidden user and a missing one cause the same queries and the same response.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from access.accounts import people
 from access.caller import Caller
 from engine.current import reading
@@ -43,6 +45,15 @@ def find_user(caller: Caller, text: str) -> Row | None:
     except (InvalidInput, NulInText, TextTooLong):
         return None
     return queries.first_row(caller, "users", f"{COLUMNS}&id=eq.{user_id}")
+
+
+def names_of(caller: Caller, ids: Iterable[str | None]) -> dict[str, str]:
+    """Return the names of the users with these ids, as far as the caller sees them."""
+    known = sorted({each for each in ids if each})
+    if not known:
+        return {}
+    text = f"select=id,name&id=in.({','.join(known)})"
+    return {row["id"]: row["name"] for row in queries.select_rows(caller, "users", text, limit=len(known)).rows}
 
 
 def user_id_by_email(email: str) -> str:

@@ -7,7 +7,7 @@ from access.caller import Caller
 from engine.query.catalog import catalog
 from models import AuditLog
 from models.types import TIMESTAMP
-from routes.console.components import queries, user_choice
+from routes.console.components import user_choice
 from routes.console.components.display import label_of
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import moment, name, words
@@ -26,10 +26,7 @@ def filters(caller: Caller) -> dict[str, dict[str, str]]:
 
 def add_actor_names(caller: Caller, rows: list[Row]) -> None:
     """Add the name of each entry's user, as far as the caller sees it."""
-    ids = sorted({row["actor_id"] for row in rows if row["actor_id"]})
-    text = f"select=id,name&id=in.({','.join(ids)})"
-    found = queries.select_rows(caller, "users", text, limit=len(ids)).rows if ids else []
-    names = {each["id"]: each["name"] for each in found}
+    names = user_choice.names_of(caller, (row["actor_id"] for row in rows))
     for row in rows:
         row["actor_name"] = names.get(row["actor_id"])
 
@@ -44,9 +41,8 @@ def row_cell(row: Row) -> tuple[str, str]:
     """Return the key of the row that an entry is about, with a link to its page."""
     if row["row_key"] is None:
         return "–", ""
-    is_table = row["relation"] in catalog().relations and row["action"] != "delete"
-    url = f"{PATH}{table_of(row['relation']).path}/{row['row_key']}" if is_table else ""
-    return row["row_key"], url
+    has_page = row["relation"] in catalog().relations and row["action"] != "delete"
+    return row["row_key"], f"{PATH}{table_of(row['relation']).path}/{row['row_key']}" if has_page else ""
 
 
 def relation_cell(row: Row) -> tuple[str, str]:
@@ -74,15 +70,13 @@ def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
 def text_of(value: object, attribute: object) -> str:
     if value is None:
         return "–"
-    is_moment = attribute is not None and getattr(attribute, "type", None) is TIMESTAMP
-    return moment(value) if is_moment else str(value)
+    return moment(value) if getattr(attribute, "type", None) is TIMESTAMP else str(value)
 
 
 HOOKED = AuditLog.__tablename__
 HOOKS[HOOKED] = Hooks(
     allowed=policy.may_administer,
     is_counted=False,
-    heading=lambda row: (words(row["action"]), moment(row["at"])),
     title=lambda row: moment(row["at"]),
     filters=filters,
     exact=("row_key",),

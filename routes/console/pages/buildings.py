@@ -1,12 +1,11 @@
-"""What is special about buildings: their statistics, their grants and the form of an inspection."""
+"""What is special about buildings: their statistics, and the links to their grants."""
 
 from __future__ import annotations
 
-from access.caller import Caller, GrantKind
+from access.caller import Caller
 from engine.current import reading
 from engine.reporting.dashboard import read_building_stats
 from routes.console.components import charts, grants, queries
-from routes.console.components.page import ROLE_NAMES
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
 
 NAME = "buildings"
@@ -24,19 +23,8 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     }
 
 
-def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
-    """Return the users with a grant of the building, and a link to the access matrix for each role."""
-    holders = grants.holders(caller, GrantKind.BUILDING, row["id"])
-    roles = reversed(grants.grantable_roles(caller, GrantKind.BUILDING)) if may_edit else ()
-    links = [(f"{ROLE_NAMES[role]}s", f"{PATH}/access?role={role.value}&building={row['id']}") for role in roles]
-    if not holders.rows and not links:
-        return None
-    return "building_grants.html", {"holders": holders, "links": links, "roles": ROLE_NAMES, "key": row["id"]}
-
-
 HOOKS[NAME] = Hooks(
-    sections=(statistics_section, grants_section),
+    sections=(statistics_section,),
+    actions=lambda caller, row, may_edit: grants.matrix_links(caller, f"building={row['id']}") if may_edit else [],
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=building&key={row['id']}")],
 )
-HOOKS["inspectors"] = Hooks(counts=("inspections",))
-HOOKS["clients"] = Hooks(counts=("buildings",))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 from flask import Response, request
 
 from access import policy
@@ -22,6 +20,7 @@ from routes.console.components.page import bp, render_page
 from routes.console.session import auth
 
 LIST_ROWS = 8
+BUILDINGS_SHOWN = 10
 OPEN = "status=in.(scheduled,in_progress)"
 CHART_FAULTS = (chart.InvalidPeriod, chart_counts.TooManyLabels, InvalidDatetime, DatetimeOutOfRange, TimedOut)
 NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
@@ -51,9 +50,9 @@ def dashboard(caller: Caller) -> Response:
         typed=request.args,
         stacked=charts.stacked(drawn),
         types=charts.shares(numbers.by_type),
-        busiest=charts.busiest(drawn),
-        overdue=overdue(caller, today),
-        upcoming=upcoming(caller, today),
+        busiest=drawn.buildings[:BUILDINGS_SHOWN],
+        overdue=inspections(caller, f"{OPEN}&date_visited=lt.{today}"),
+        upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
         days=status_counts.calendar_days(today),
         today=today,
         problem=problem,
@@ -70,13 +69,7 @@ def requested_chart(caller: Caller) -> chart.Chart:
     return drawn
 
 
-def overdue(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> queries.QueryResult:
-    """Return the overdue inspections, longest overdue first."""
-    text = f"{COLUMNS}&{OPEN}&date_visited=lt.{today}&order=date_visited.asc,id.asc"
-    return queries.select_rows(caller, "inspections", text, limit=rows)
-
-
-def upcoming(caller: Caller, today: datetime.date, rows: int = LIST_ROWS) -> queries.QueryResult:
-    """Return the inspections scheduled from today on."""
-    text = f"{COLUMNS}&status=eq.scheduled&date_visited=gte.{today}&order=date_visited.asc,id.asc"
-    return queries.select_rows(caller, "inspections", text, limit=rows)
+def inspections(caller: Caller, filters: str) -> queries.QueryResult:
+    """Return the first inspections by date."""
+    text = f"{COLUMNS}&{filters}&order=date_visited.asc,id.asc"
+    return queries.select_rows(caller, "inspections", text, limit=LIST_ROWS)

@@ -14,6 +14,7 @@ from models.types import BIGINT
 from routes.console.components import queries, user_choice
 from routes.console.components.error_pages import fault_message, is_client_error, record_fault
 from routes.console.components.page import bp, render_page
+from routes.console.components.tables import table_of
 from routes.console.session import auth
 
 USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
@@ -46,8 +47,8 @@ def why(caller: Caller) -> Response:
         kind=kind,
         key=key,
         answer=answer,
-        row=target_row(caller, kind, key) if answer is not None else None,
-        grantors=grantors_of(caller, answer) if answer is not None else {},
+        target=target_link(caller, kind, key) if answer is not None else None,
+        grantors=user_choice.names_of(caller, (each.granted_by for each in answer.reasons)) if answer else {},
         problem=problem,
         is_admin=policy.may_administer(caller.role),
     )
@@ -59,19 +60,9 @@ def explain_row(caller: Caller, kind: str, key: str, user: str) -> explain.Expla
         return explain.explain(transaction, caller, KINDS[kind], number, user_choice.parse_user_id(user))
 
 
-def grantors_of(caller: Caller, answer: explain.Explanation) -> dict[str, str]:
-    """Return the names of the users who granted access, as far as the caller sees them."""
-    ids = sorted({each.granted_by for each in answer.reasons if each.granted_by})
-    if not ids:
-        return {}
-    text = f"select=id,name&id=in.({','.join(ids)})"
-    return {row["id"]: row["name"] for row in queries.select_rows(caller, "users", text, limit=len(ids)).rows}
-
-
-def target_row(caller: Caller, kind: str, key: str) -> queries.Row | None:
-    """Return the building or inspection, or None if the caller may not see it."""
-    number = int(BIGINT.read_text(key) or 0)
-    if kind == "building":
-        return queries.first_row(caller, "buildings", f"select=id,name&id=eq.{number}")
-    select = "select=id,inspection_type,date_visited,buildings(name)"
-    return queries.first_row(caller, "inspections", f"{select}&id=eq.{number}")
+def target_link(caller: Caller, kind: str, key: str) -> tuple[str, str] | None:
+    """Return the name and the URL of the building or inspection, or None if the caller may not see it."""
+    table = table_of(KINDS[kind].__tablename__)
+    columns = ",".join(table.title_columns)
+    row = queries.first_row(caller, table.name, f"select={table.select(columns)}&{table.filters(int(key))}")
+    return (table.describe(row), table.url(row)) if row is not None else None

@@ -5,23 +5,21 @@ The page previews what the change reveals or hides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from flask import Response, g, request
 
 from access import explain
 from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from access.explain import Reason
-from access.policy import inspection_grant
+from access.policy import GRANT_TABLES, inspection_grant
 from engine.current import reading, writing
 from engine.query.rule import Action
 from models import ClientManagerInspectionAccess, Inspection
 from routes.console.components import grants, queries, user_choice
-from routes.console.components.grants import GrantPage, VisibleCounts
+from routes.console.components.grants import VisibleCounts
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_page
-from routes.console.components.queries import Row
 from routes.console.components.records import require_written
+from routes.console.components.tables import Row, Section
 from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
@@ -33,27 +31,17 @@ PREVIEW_COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class InspectionGrants:
-    """The grants of an inspection, and the users to whom the caller may grant it, or None if there are too many."""
-
-    holders: GrantPage
-    may_grant: bool
-    users: list[Row] | None = field(default_factory=list)
-
-
-def inspection_grants(caller: Caller, key: int, *, may_grant: bool) -> InspectionGrants:
-    """Return the grants of an inspection that the caller sees; `may_grant` if the caller may update it."""
-    holders = grants.holders(caller, GrantKind.INSPECTION, key)
+def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+    """Return the users to whom the caller may grant an inspection, or None in their place if there are too many."""
     roles = grants.grantable_roles(caller, GrantKind.INSPECTION)
-    if not may_grant or not roles:
-        return InspectionGrants(holders, may_grant=False)
-    filters = f"role=in.({','.join(role.value for role in roles)})"
-    users = user_choice.list_users(caller, USERS_LISTED_MAX, f"&{filters}")
-    if users is None:
-        return InspectionGrants(holders, may_grant=True, users=None)
-    holder_ids = {row["person"]["id"] for row in holders.rows}
-    return InspectionGrants(holders, may_grant=True, users=[user for user in users if user["id"] not in holder_ids])
+    if not may_edit or not roles:
+        return None
+    filters = f"&role=in.({','.join(role.value for role in roles)})"
+    users = user_choice.list_users(caller, USERS_LISTED_MAX, filters)
+    if users is not None:
+        granted = grants.grantees(caller, GrantKind.INSPECTION, row["id"], USERS_LISTED_MAX)
+        users = [user for user in users if user["id"] not in granted]
+    return "inspection_grants.html", {"users": users, "roles": ROLE_NAMES, "key": row["id"]}
 
 
 @bp.get(PATH)
@@ -64,11 +52,18 @@ def inspection_access(caller: Caller, key: int) -> Response:
     user = user_choice.find_user(caller, request.args.get("person", ""))
     if row is None or user is None:
         raise UnknownPath
-    grant = next(iter(grants.holders(caller, GrantKind.INSPECTION, key, user["id"]).rows), None)
-    may_grant = Role(user["role"]) in grants.grantable_roles(caller, GrantKind.INSPECTION) and queries.is_permitted(
+    role = Role(user["role"])
+    may_grant = role in grants.grantable_roles(caller, GrantKind.INSPECTION) and queries.is_permitted(
         caller, Action.UPDATE, "inspections", f"id=eq.{key}"
     )
-    if not (grant["revocable"] if grant is not None else may_grant):
+    table = GRANT_TABLES.get((role, GrantKind.INSPECTION))
+    if table is None:
+        raise UnknownPath
+    held = f"{table.grantee}=eq.{user['id']}&{table.target}=eq.{key}"
+    grant = queries.first_row(caller, table.model.__tablename__, held)
+    if grant is not None:
+        may_grant = queries.is_permitted(caller, Action.DELETE, table.model.__tablename__, held)
+    if not may_grant:
         raise UnknownPath
     place, own_client = row["buildings"], grants.caller_of(caller, user["id"]).client_id
     is_foreign = grant is None and own_client is not None and place is not None and place["client_id"] != own_client

@@ -1,4 +1,4 @@
-"""What is special about inspections and lead readings: the form of the status, the readings of a page, grants."""
+"""What is special about inspections and lead readings: the form of the status, narrower lists, and grants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response
 
 from access.caller import Caller
 from access.decorators import current_time
@@ -14,19 +14,17 @@ from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
 from models.inspection import STATUSES, TYPES
-from routes.console.components import fields, queries, records
-from routes.console.components.display import show_rows
+from routes.console.components import fields, records
 from routes.console.components.list_query import ListQuery, Pairs
 from routes.console.components.lists import Offer
-from routes.console.components.page import ROLE_NAMES, bp
+from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import capital, name, status
-from routes.console.pages.inspection_access import inspection_grants
+from routes.console.pages.inspection_access import grants_section
 from routes.console.session import auth
 
 NAME, READINGS = "inspections", "reports_lead"
-READINGS_SHOWN = 50
 OPEN_STATUSES = "in.(scheduled,in_progress)"
 DATED_STATUSES = ("scheduled", "completed")
 PERIODS = (
@@ -51,9 +49,9 @@ def narrower(query: ListQuery) -> list[Offer]:
         if not query.filters_by(column):
             urls = [(status(word), query.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
-    if word := query.form_values().get("q"):
-        parameters = urlencode({"find": "1", "q": word})
-        offers.append(("Building", [("Buildings with this word", f"{PATH}/buildings?{parameters}")]))
+    if query.word:
+        url = f"{PATH}/buildings?{urlencode({'q': query.word})}"
+        offers.append(("Building", [("Buildings with this word", url)]))
     return offers
 
 
@@ -68,10 +66,6 @@ def views() -> list[tuple[str, str]]:
         ("Failed", "status=eq.failed"),
         ("All", ""),
     ]
-
-
-def heading(row: Row) -> tuple[str, str]:
-    return capital(name(row["inspection_type"], 80)), row["date_visited"] or "No date"
 
 
 def describe(row: Row) -> str:
@@ -101,47 +95,6 @@ def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     }
 
 
-def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
-    grants = inspection_grants(caller, row["id"], may_grant=may_edit)
-    if not grants.holders.rows and not grants.may_grant:
-        return None
-    return "inspection_grants.html", {"grants": grants, "roles": ROLE_NAMES, "key": row["id"]}
-
-
-def readings_section(caller: Caller, row: Row, may_edit: bool) -> Section:
-    """Return a page of the lead readings, newest first, with a form that adds one."""
-    table, key = table_of(READINGS), row["id"]
-    text, offset = f"select=id,inspection_id,gun_id,result&inspection_id=eq.{key}&order=id.desc", readings_offset()
-    page = queries.select_rows(caller, READINGS, text, limit=READINGS_SHOWN, offset=offset, total=True)
-    path = f"{PATH}/{NAME}/{key}/readings"
-    may_add = may_edit and table.permits(caller, Action.INSERT)
-    editable: list[Row] = []
-    if table.permits(caller, Action.UPDATE):
-        editable = queries.select_rows(
-            caller, READINGS, text, limit=READINGS_SHOWN, offset=offset, within=Action.UPDATE
-        ).rows
-    return "readings.html", {
-        "shown": show_rows(table, caller, page.rows, without="inspection_id"),
-        "actions": {
-            str(each["id"]): [("Edit", f"{path}/{each['id']}/edit"), ("Delete", f"{path}/{each['id']}/delete")]
-            for each in editable
-        },
-        "total": page.total or 0,
-        "first": offset + 1,
-        "last": offset + len(page.rows),
-        "before": f"?readings={max(0, offset - READINGS_SHOWN)}" if offset else "",
-        "after": f"?readings={offset + READINGS_SHOWN}" if offset + READINGS_SHOWN < (page.total or 0) else "",
-        "new": f"{path}/new" if may_add else "",
-        "fields": records.record_form(table, caller, key).fields if may_add else (),
-    }
-
-
-def readings_offset() -> int:
-    """Return the offset of the page of readings in the URL."""
-    text = request.args.get("readings", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
 # The form that changes only the status
 
 
@@ -152,32 +105,30 @@ def status_form(row: Row | None = None) -> RecordForm:
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
-    return RecordForm(table, (field,), table.path, title="Change status")
+    return RecordForm(table, (field,), title="Change status")
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
 @auth.requires(Action.UPDATE, Inspection)
 def update_status(caller: Caller, key: int) -> Response:
-    return records.update_row(caller, status_form(), key)
+    return records.update_row(table_of(NAME), caller, key, status_form())
 
 
 HOOKS[NAME] = Hooks(
     title=lambda row: f"{capital(name(row['inspection_type'], 60))}, {row['date_visited'] or 'no date'}",
     title_columns=("inspection_type",),
     describe=describe,
-    heading=heading,
     badges=("status",),
     filters=lambda caller: {"status": {OPEN_STATUSES: "Open"}},
     offers=narrower,
     views=views,
     hidden=("inspection_type",),
-    sections=(status_section, grants_section, readings_section),
+    sections=(status_section, grants_section),
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
     initial={"status": "scheduled"},
     problems=require_date,
 )
 HOOKS[READINGS] = Hooks(
     part_of="inspection_id",
-    part_path="readings",
     describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
 )

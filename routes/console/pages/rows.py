@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
-from flask import Response, request
+from flask import Response
 from flask.blueprints import BlueprintSetupState
 
 from access import policy
 from access.caller import Caller, Role
 from engine.query.rule import Action
 from models import AuditLog
-from routes.console.components import downloads, queries, records
+from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
-from routes.console.components.records import record_form, require_row, require_written
+from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import name as name_of
 from routes.console.session import auth
@@ -33,18 +33,17 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     table.hooks.prepare(caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
-    heading = table.hooks.heading(row) if table.hooks.heading else (name_of(table.title(row)), "")
     found = [section(caller, row, may_edit) for section in table.hooks.sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
-        heading=heading,
+        heading=name_of(table.title(row)),
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
-        sections=[*filter(None, found), *related_rows(table, caller, row, may_edit)],
-        actions=table.hooks.actions(caller, row),
+        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_edit)))],
+        actions=table.hooks.actions(caller, row, may_edit),
         foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
@@ -61,54 +60,48 @@ def entries_link(table: Table, caller: Caller, row: Row) -> list[tuple[str, str]
     return [(f"Audit log of this {table.noun}", url)]
 
 
-def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section]:
-    """Return the lists of rows of other tables that refer to a row, without grants."""
+def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section | None]:
+    """Return the lists of rows of other tables that refer to a row."""
     return [
         related_section(other, caller, row, other.references[key.column], may_edit)
         for other, key in referring(table)
-        if other.model.grant is None and not other.hooks.part_of and other.permits(caller, Action.READ)
+        if is_related(other, key.column) and other.permits(caller, Action.READ)
     ]
 
 
-def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section:
-    key = row[reference.key.referred_column]
+def is_related(other: Table, column: str) -> bool:
+    """Return whether the page of a referred row lists the rows. A user's page does not list the grants by the user."""
+    grant = other.model.grant
+    return grant is None or column in (grant.grantee, grant.target)
+
+
+def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section | None:
+    key, is_grant = row[reference.key.referred_column], other.model.grant is not None
     text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
         text += "".join(f",{each}.desc" for each in other.relation.key)
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)
+    if is_grant and not page.rows:
+        return None
     may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    own = other.hooks.own_forms
+    may_create = may_create and not is_grant and not other.hooks.own_forms
+    actions: dict[str, list[tuple[str, str]]] = {}
+    if is_grant:
+        actions = grants.grant_links(other, caller, page.rows)
+    elif other.hooks.part_of == reference.column and may_edit and other.permits(caller, Action.UPDATE):
+        urls = {other.key_text(each): other.url(each) for each in page.rows}
+        actions = {each: [("Edit", f"{url}/edit"), ("Delete", f"{url}/delete")] for each, url in urls.items()}
     return "related.html", {
         "other": other,
-        "reference": reference,
         "shown": show_rows(other, caller, page.rows, without=reference.column),
+        "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
-        "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create and not own else "",
+        "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create else "",
     }
 
 
-def new_row(table: Table, caller: Caller, parent: object = None) -> Response:
-    form = record_form(table, caller, parent)
-    typed = {each.name: request.args.get(each.name, "") for each in form.fields}
-    return records.render_new_form(form, {**typed, **table.hooks.initial})
-
-
-def create_row(table: Table, caller: Caller, parent: object = None) -> Response:
-    return records.create_row(record_form(table, caller, parent))
-
-
-def edit_row(table: Table, caller: Caller, key: object, parent: object = None) -> Response:
-    return records.render_edit_form(caller, record_form(table, caller, parent), key)
-
-
-def update_row(table: Table, caller: Caller, key: object, parent: object = None) -> Response:
-    return records.update_row(caller, record_form(table, caller, parent), key)
-
-
-def confirm_deletion(table: Table, caller: Caller, key: object, parent: object = None) -> Response:
-    within, back = part_of(table, parent)
-    filters = table.filters(key) + within
-    row = require_row(caller, Action.DELETE, table.name, filters, f"select={table.select('*')}")
+def confirm_deletion(table: Table, caller: Caller, key: object) -> Response:
+    row = require_row(caller, Action.DELETE, table.name, table.filters(key), f"select={table.select('*')}")
     takes: dict[str, int] = {}
     stops: dict[str, int] = {}
     for other, foreign_key in referring(table):
@@ -122,33 +115,25 @@ def confirm_deletion(table: Table, caller: Caller, key: object, parent: object =
     return render_page(
         "delete.html",
         what=table.describe(row),
-        path=back or f"{table.path}/{key}",
+        path=table.home(row, key),
         takes=takes.items(),
         stops=[(label, count) for label, count in stops.items() if count],
     )
 
 
-def delete_row(table: Table, caller: Caller, key: object, parent: object = None) -> Response:
-    within, back = part_of(table, parent)
-    require_written(queries.delete(table.name, table.filters(key) + within))
+def delete_row(table: Table, caller: Caller, key: object) -> Response:
+    row = require_row(caller, Action.DELETE, table.name, table.filters(key))
+    require_written(queries.delete(table.name, table.filters(key)))
     number = f" {key}" if table.has_number and table.title_column != "name" else ""
-    return redirect_to(back or table.path, f"{table.label}{number} deleted.")
-
-
-def part_of(table: Table, parent: object) -> tuple[str, str]:
-    """Return the filter of the rows that are part of the row `parent`, and the path of its page."""
-    if parent is None:
-        return "", ""
-    reference = table.references[table.hooks.part_of]
-    return f"&{reference.column}=eq.{parent}", f"{reference.table.path}/{parent}"
+    return redirect_to(table.home(row), f"{table.label}{number} deleted.")
 
 
 VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
     ("", Action.READ, render_list, None),
     (".csv", Action.READ, downloads.download, None),
     ("/{key}", Action.READ, show_row, None),
-    ("/new", Action.INSERT, new_row, create_row),
-    ("/{key}/edit", Action.UPDATE, edit_row, update_row),
+    ("/new", Action.INSERT, records.new_row, records.create_row),
+    ("/{key}/edit", Action.UPDATE, records.edit_row, records.update_row),
     ("/{key}/delete", Action.DELETE, confirm_deletion, delete_row),
 )
 """By the end of the URL: the privilege that the page needs, the page, and what its form does."""
@@ -158,23 +143,23 @@ VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
 def register_tables(state: BlueprintSetupState) -> None:
     """Register the pages of each table for the actions that a role has the privilege for."""
     for table in all_tables():
-        register_views(state, table, table.path, Action)
-        if reference := table.references.get(table.hooks.part_of):
-            path = f"{reference.table.path}/<int:parent>/{table.hooks.part_path}"
-            register_views(state, table, path, (Action.INSERT, Action.UPDATE, Action.DELETE))
+        has_forms = not table.hooks.own_forms and table.model.grant is None
+        actions = Action if has_forms else (Action.READ, Action.DELETE)
+        permitted = {action for action in actions if any(policy.permits(role, action, table.model) for role in Role)}
+        for suffix, action, view, submit in VIEWS:
+            if action in permitted:
+                register_view(state, table, suffix, action, view, submit)
 
 
-def register_views(state: BlueprintSetupState, table: Table, path: str, actions: Iterable[Action]) -> None:
-    has_forms = not table.hooks.own_forms and table.model.grant is None
-    permitted = {action for action in actions if any(policy.permits(role, action, table.model) for role in Role)}
-    permitted -= set() if has_forms else {Action.INSERT, Action.UPDATE}
-    for suffix, action, view, submit in VIEWS:
-        rule = path + suffix.format(key="<int:key>" if table.has_number else "<key>")
-        # Each transaction of a list or a file has the full time limit.
-        guard = auth.requires(
-            action, table.model, shares_snapshot=view is show_row or submit is not None, allowed=table.hooks.allowed
-        )
-        for method, handler in (("GET", view), ("POST", submit)):
-            if action in permitted and handler is not None:
-                endpoint = f"{method} {rule}".replace(".", " ")
-                state.add_url_rule(rule, endpoint, guard(partial(handler, table)), methods=[method])
+def register_view(
+    state: BlueprintSetupState, table: Table, suffix: str, action: Action, view: View, submit: View | None
+) -> None:
+    rule = table.path + suffix.format(key="<int:key>" if table.has_number else "<key>")
+    # Each transaction of a list or a file has the full time limit.
+    guard = auth.requires(
+        action, table.model, shares_snapshot=view is show_row or submit is not None, allowed=table.hooks.allowed
+    )
+    for method, handler in (("GET", view), ("POST", submit)):
+        if handler is not None:
+            endpoint = f"{method} {rule}".replace(".", " ")
+            state.add_url_rule(rule, endpoint, guard(partial(handler, table)), methods=[method])

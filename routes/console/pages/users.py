@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 
-from flask import Response, g, request
+from flask import Response, g
 
 from access import assignments, policy
 from access.accounts import administration, email_disclosure
@@ -14,7 +13,6 @@ from access.accounts.person import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
 from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
-from access.policy import GRANT_TABLES, GrantTable
 from engine.current import reading
 from engine.query.rule import Action
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
@@ -22,9 +20,8 @@ from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries, user_choice
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.grants import GrantPage
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
-from routes.console.components.records import merge_form, require_unchanged, require_written, row_choice, save
+from routes.console.components.records import RecordForm, form_page, merge_form, require_unchanged, row_choice, save
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
@@ -46,29 +43,13 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
 
 
-def explain_section(caller: Caller, row: Row, may_edit: bool) -> Section:
-    return "user_explain.html", {"id": row["id"]}
-
-
-def grants_section(kind: GrantKind, caller: Caller, row: Row, may_edit: bool) -> Section:
-    """Return the grants of a user, newest first, as far as the caller sees them."""
-    table = GRANT_TABLES.get((Role(row["role"]), kind))
-    page = grants.grants_of(caller, table, row["id"]) if table is not None else GrantPage([], is_cut=False)
-    return "user_grants.html", {"kind": kind.value, "page": page, "id": row["id"]}
-
-
 def name_cell(row: Row) -> tuple[str, str]:
     """Return the name of a user and the link to their page; a deactivated user looks it."""
     mark = " (deactivated)" if row.get("is_deactivated") else ""
     return name(row["name"], NAME_CHARACTERS_MAX) + mark, table_of("users").url(row)
 
 
-def heading(row: Row) -> tuple[str, str]:
-    user_choice.mark_deactivated([row])
-    return name(row["name"], 160), "Deactivated" if row["is_deactivated"] else ""
-
-
-def assign_action(caller: Caller, row: Row) -> list[tuple[str, str]]:
+def assign_action(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
     if Role(row["role"]) not in grants.grantable_roles(caller, GrantKind.BUILDING):
         return []
     return [("Assign buildings", f"{PATH}/access?role={row['role']}&person={row['id']}")]
@@ -84,62 +65,6 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
             return administration.find_user(transaction, caller, user_id, action)
     except administration.UserNotFound as error:
         raise UnknownPath from error
-
-
-def read_grant(user: UserAccount, values: Mapping[str, str]) -> tuple[GrantTable, int]:
-    """Return the grant table and the target of the values of a form or URL; raise UnknownPath."""
-    text = values.get("kind")
-    kind = GrantKind(text) if text in [each.value for each in GrantKind] else None
-    table = GRANT_TABLES.get((user.role, kind)) if kind is not None else None
-    target = BIGINT.read_text(values.get("key", "")) if table is not None else None
-    if table is None or target is None:
-        raise UnknownPath
-    return table, int(target)
-
-
-@bp.get("/people/<key>/revocation")
-@auth.requires_administrator()
-def confirm_grant_revocation(caller: Caller, key: str) -> Response:
-    user = require_user(caller, key)
-    table, target = read_grant(user, request.args)
-    held = grants.grants_of(caller, table, user.id, target).rows
-    if not held or not held[0]["revocable"]:
-        raise UnknownPath
-    place = held[0]["target"] or {}
-    what = table_of(f"{table.kind.value}s").title(place) if place else f"{table.kind.value} {target}"
-    lost = grants.loss(grants.caller_of(caller, user.id), table.kind, [target])
-    return render_confirmation(
-        f"Revoke access to {name(what, 80)} from {short_name(user.name)}?",
-        f"They will no longer see {lost.inspections:,} inspections and {lost.readings:,} lead readings there.",
-        verb="Revoke",
-        action=f"/people/{user.id}/revoke",
-        back=f"/people/{user.id}",
-        fields=(("kind", table.kind.value), ("key", str(target))),
-    )
-
-
-@bp.post("/people/<key>/revoke")
-@auth.requires_administrator(writes=True)
-def revoke_grant(caller: Caller, key: str) -> Response:
-    user = require_user(caller, key)
-    table, target = read_grant(user, g.form)
-    require_written(
-        queries.delete(table.model.__tablename__, f"{table.grantee}=eq.{user.id}&{table.target}=eq.{target}")
-    )
-    path = f"/people/{user.id}"
-    undo = Undo(f"{path}/grant", (("kind", table.kind.value), ("key", str(target))))
-    return redirect_to(path, "Access revoked.", undo)
-
-
-@bp.post("/people/<key>/grant")
-@auth.requires_administrator(writes=True)
-def restore_grant(caller: Caller, key: str) -> Response:
-    """Grant a building or an inspection again after its revocation."""
-    user = require_user(caller, key)
-    table, target = read_grant(user, g.form)
-    with request_deadline().writing() as transaction:
-        grants.create_grants(transaction, load_caller(transaction), user.id, table.kind, [target])
-    return redirect_to(f"/people/{user.id}", "Access granted again.")
 
 
 # Create and edit
@@ -314,25 +239,18 @@ def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
     )
 
 
-def edit_page(user: UserAccount, form_fields: Sequence[Field], values: FormValues, status: int = 200) -> Response:
-    return render_page(
-        "form.html",
-        status,
-        title=f"Edit {name(user.name, 160)}",
-        back=f"/people/{user.id}",
-        fields=form_fields,
-        values=values,
-        verb="Save",
-    )
+def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormValues, status: int = 200) -> Response:
+    record = RecordForm(table_of("users"), form_fields)
+    return form_page(record, values, {"id": user.id, "name": user.name}, status)
 
 
 HOOKS["users"] = Hooks(
     path="people",
     own_forms=True,
-    heading=heading,
     prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
     cells={"name": name_cell},
     allowed=policy.may_administer,
-    sections=(account_section, explain_section, *(partial(grants_section, kind) for kind in GrantKind)),
+    sections=(account_section,),
     actions=assign_action,
+    links=lambda row: [("Explain the access of this user", f"{PATH}/why?person={row['id']}")],
 )

@@ -1,0 +1,135 @@
+"""docs/EXTENDING.md: its edits and commands, applied to a copy of the project in order, pass the tests that it names.
+
+A `diff` block edits one file: `--- path`, then hunks of lines, separated by `@@`. Without the file, it creates it.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.schema.draft import BY_HAND
+from tests.docs.examples import PROJECT, Block, blocks_of
+
+TITLES = ("A column", "A table", "A function", "A page of the console")
+TOUCHES = {"A column": 3, "A table": 5}
+SCHEMAS = {"schema.sql", "engine/postgres/schema.sql"}
+GENERATED = {"A column": SCHEMAS, "A table": SCHEMAS | {"docs/ACCESS.md"}}
+"""What the command rewrites. The drafts of the migrations are new files."""
+DRAFTS = "engine/maintenance/migrations/"
+STEP = re.compile(r"^\d+\. ", re.MULTILINE)
+SECONDS_MAX = 900
+
+
+def section(title: str) -> str:
+    text = (PROJECT / "docs" / "EXTENDING.md").read_text(encoding="utf-8")
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def edits(title: str) -> list[Block]:
+    return [block for block in blocks_of(section(title)) if block.language == "diff"]
+
+
+def commands(title: str, program: str) -> list[list[str]]:
+    """Return the words after a program, of each command that runs it."""
+    lines = (line for block in blocks_of(section(title)) if block.language == "sh" for line in block.text.splitlines())
+    return [words[1:] for words in map(shlex.split, lines) if words[0] == program]
+
+
+def edited_path(block: Block) -> str:
+    return block.text.partition("\n")[0].removeprefix("--- ")
+
+
+def apply_edit(project: Path, block: Block) -> None:
+    """Apply a block. Each hunk changes the first place with its lines after the hunk before."""
+    path, hunks = project / edited_path(block), block.text.partition("\n")[2].split("@@\n")
+    done, rest = "", path.read_text(encoding="utf-8") if path.exists() else ""
+    for hunk in hunks:
+        lines = hunk.splitlines()
+        old = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
+        new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
+        assert old in rest, f"{path} does not contain:\n{old}"
+        assert old or not rest, f"{path} exists"
+        before, _, rest = rest.partition(old) if old else ("", "", "")
+        done += before + new
+    path.write_text(done + rest, encoding="utf-8")
+
+
+def run(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=project, env=environ, capture_output=True, text=True, timeout=SECONDS_MAX, check=False,
+    )  # fmt: skip
+
+
+def contents(project: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(project).as_posix(): path.read_bytes()
+        for path in project.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
+def listed_files() -> list[str]:
+    """Return the files of the project that Git does not ignore."""
+    words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [name for name in listed if (PROJECT / name).is_file()]
+
+
+class ExtendedProject:
+    """A copy of the project with all edits, and the files that changed with each section."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"], cwd=PROJECT, capture_output=True, text=True, check=True
+        )
+        for name in filter(lambda each: (PROJECT / each).is_file(), listed.stdout.splitlines()):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROJECT / name, folder / name)
+        self.changed: dict[str, set[str]] = {}
+        run(folder, "flask", "--app", "app", "schema")  # creates the keys of the service
+        for title in TITLES:
+            before = contents(folder)
+            for block in edits(title):
+                apply_edit(folder, block)
+            for words in commands(title, "flask"):
+                ran = run(folder, "flask", *words)
+                assert ran.returncode == 0, ran.stderr
+            self.changed[title] = {name for name, content in contents(folder).items() if before.get(name) != content}
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> ExtendedProject:
+    return ExtendedProject(tmp_path_factory.mktemp("extended"))
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_extended_project_passes_the_tests_of_the_section(extended: ExtendedProject, title: str) -> None:
+    (words,) = commands(title, "bin/test")
+
+    ran = run(extended.folder, "pytest", "-q", "-p", "no:cacheprovider", "--all", *words)
+
+    assert ran.returncode == 0, ran.stdout[-5_000:] + ran.stderr
+
+
+@pytest.mark.parametrize("title", TOUCHES)
+def test_touches_are_the_numbered_steps(extended: ExtendedProject, title: str) -> None:
+    assert len(STEP.findall(section(title))) == TOUCHES[title]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_no_other_file_changes(extended: ExtendedProject, title: str) -> None:
+    drafts = {name for name in extended.changed[title] if name.startswith(DRAFTS)}
+
+    assert len(drafts) == 2 * len(commands(title, "flask"))
+    by_hand = {edited_path(block) for block in edits(title)}
+    assert extended.changed[title] - drafts == by_hand | GENERATED.get(title, set())
+    assert [name for name in drafts if BY_HAND in (extended.folder / name).read_text(encoding="utf-8")] == []
