@@ -270,16 +270,20 @@ CREATE TABLE origins (
 ) STRICT, WITHOUT ROWID;
 
 -- Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
--- credentials.tokens_since ends these tokens, too.
+-- credentials.tokens_since ends these tokens, too. A new display has a code until it is paired, and the digest of no
+-- token.
 CREATE TABLE devices (
-    id           TEXT PRIMARY KEY NOT NULL,
-    user_id      TEXT NOT NULL,
-    name         TEXT NOT NULL,
-    token_digest TEXT NOT NULL,
-    created_at   INTEGER NOT NULL,
-    last_seen_at INTEGER,
-    expires_at   INTEGER NOT NULL,
+    id              TEXT PRIMARY KEY NOT NULL,
+    user_id         TEXT NOT NULL,
+    name            TEXT NOT NULL,
+    token_digest    TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    last_seen_at    INTEGER,
+    expires_at      INTEGER NOT NULL,
+    code_digest     TEXT,
+    code_expires_at INTEGER,
     CONSTRAINT devices_token_digest_key UNIQUE (token_digest),
+    CONSTRAINT devices_code_digest_key UNIQUE (code_digest),
     CONSTRAINT devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
     CONSTRAINT devices_name_check CHECK (length(CAST(name AS BLOB)) <= 256)
 ) STRICT, WITHOUT ROWID;

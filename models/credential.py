@@ -79,11 +79,12 @@ class Origin(Model):
 class Device(Model):
     """Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
 
-    credentials.tokens_since ends these tokens, too.
+    credentials.tokens_since ends these tokens, too. A new display has a code until it is paired, and the digest of no
+    token.
     """
 
     __tablename__ = "devices"
-    unique: ClassVar = {"token_digest_key": ("token_digest",)}
+    unique: ClassVar = {"token_digest_key": ("token_digest",), "code_digest_key": ("code_digest",)}
 
     id = column(TEXT, primary_key=True)
     user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
@@ -92,6 +93,8 @@ class Device(Model):
     created_at = column(BIGINT, required=True)
     last_seen_at = column(BIGINT)
     expires_at = column(BIGINT, required=True)
+    code_digest = column(TEXT)
+    code_expires_at = column(BIGINT)
 
 
 class ApiKeyRow(Model):

@@ -1,9 +1,10 @@
 """Kiosk displays: long-lived tokens that show one user's view and permit no changes.
 
-The database stores a digest of the token. A caller may create a display with the view of any user that they may
-change, and administrators also with their own. A new password, a global sign-out, or another role or client of the
-user ends it; a ban suspends it. The creator knows the token, so a display also stops when its creator loses the right
-to create it. The audit log records creation and revocation.
+The creator of a display sees a short code. The first browser that enters the code gets the token. Wrong codes count as
+sign-in attempts of their origin. The database stores digests of both. A caller may create a display with the view of
+any user that they may change, and administrators also with their own. A new password, a global sign-out, or another
+role or client of the user ends it; a ban suspends it. The creator knew the code, so a display also stops when its
+creator loses the right to create it. The audit log records creation and revocation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from access import session
-from access.accounts import administration, people
+from access.accounts import administration, people, throttle
 from access.accounts.access_token import Claims, RefusedClaims
 from access.accounts.administration import GRANT_PROFILES_MAX, UserNotAllowed, UserNotFound, caller_values
 from access.caller import Caller, GrantProfile, Role
@@ -37,6 +38,9 @@ DISPLAYS_PER_USER_MAX = 100  # with the view of one user
 TOKEN_BYTES = 32
 TOKEN_PREFIX = "wtk_"  # noqa: S105  (a prefix that makes leaked tokens recognizable)
 TOKEN_CHARACTERS_MAX = 128
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"  # without the look-alikes 0, O, 1, I and L
+CODE_CHARACTERS = 8
+CODE_SECONDS = 10 * 60
 DAYS_MAX = 366
 DAY_SECONDS = 24 * 3_600
 NAME_BYTES_MAX = 256
@@ -68,6 +72,7 @@ class KioskDisplay:
     created_at: int
     last_seen_at: int | None
     expires_at: int
+    is_paired: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ def record_last_seen(request: DisplayRequest) -> None:
 
 
 def create_display(transaction: Transaction, caller: Caller, user_id: str, name: str, days: int) -> tuple[str, str]:
-    """Create a display with a user's view; return its id and its token.
+    """Create a display with a user's view; return its id and the code that pairs it.
 
     Raise InvalidKioskDisplay, UserNotFound or UserNotAllowed.
     """
@@ -166,7 +171,7 @@ def create_display(transaction: Transaction, caller: Caller, user_id: str, name:
     if others is not None and int(others[0] or 0) >= DISPLAYS_PER_USER_MAX:
         raise InvalidKioskDisplay(f"There are {DISPLAYS_PER_USER_MAX} kiosk displays with this view: revoke one first")
     device_id = new_uuid()
-    token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
+    code = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_CHARACTERS))
     # As for other tokens without a session: it counts only from `tokens_since` on.
     created_at = max(transaction.unix, person.tokens_since)
     expires_at = created_at + days * DAY_SECONDS
@@ -175,24 +180,63 @@ def create_display(transaction: Transaction, caller: Caller, user_id: str, name:
         id=device_id,
         user_id=user_id,
         name=stripped,
-        token_digest=token_digest(token),
+        token_digest=token_digest(new_token()),
         created_at=created_at,
         expires_at=expires_at,
+        code_digest=token_digest(code),
+        code_expires_at=transaction.unix + CODE_SECONDS,
     )
-    display = KioskDisplay(device_id, user_id, person.name, stripped, created_at, None, expires_at)
+    display = KioskDisplay(device_id, user_id, person.name, stripped, created_at, None, expires_at, is_paired=False)
     record_display_event(transaction, CREATED, caller, display)
-    return device_id, token
+    return device_id, code
+
+
+def pair_display(transaction: Transaction, text: str, origin: str) -> str | None:
+    """Return a new token for the display with a code, which ends the code; None if no display has it.
+
+    The attempt stays recorded in that case. Raise RateLimitExceeded.
+    """
+    attempt = throttle.record_sign_in_attempt(
+        transaction, throttle.sign_in_attempt(f"kiosk code from {origin}", origin, None)
+    )
+    token = new_token()
+    row = PAIR.one(
+        transaction, code_digest=token_digest(read_code(text)), token_digest=token_digest(token), now=transaction.unix
+    )
+    if row is None or authenticate_display(transaction, token) is None:
+        return None
+    throttle.delete_attempt(transaction, attempt)
+    return token
+
+
+def read_code(text: str) -> str:
+    """Return a typed code in the form of its creation.
+
+    >>> read_code(" ab2d-ef3g ")
+    'AB2DEF3G'
+    """
+    return "".join(text[:TOKEN_CHARACTERS_MAX].split()).replace("-", "").upper()
+
+
+def new_token() -> str:
+    return TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def revoke_display(transaction: Transaction, caller: Caller, device_id: str) -> None:
     """End a display that the caller could have created; raise KioskDisplayNotFound."""
+    display = find_display(transaction, caller, device_id)
+    DELETE.run(transaction, id=device_id)
+    record_display_event(transaction, REVOKED, caller, display)
+
+
+def find_display(transaction: Transaction, caller: Caller, device_id: str) -> KioskDisplay:
+    """Return a display that the caller could have created; raise KioskDisplayNotFound."""
     row = display_statements(caller.profile).one.one(
         transaction, id=device_id, now=transaction.unix, **caller_values(caller)
     )
     if row is None:
         raise KioskDisplayNotFound
-    DELETE.run(transaction, id=device_id)
-    record_display_event(transaction, REVOKED, caller, read_display(row))
+    return read_display(row)
 
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
@@ -211,6 +255,7 @@ def read_display(row: tuple[Bound, ...]) -> KioskDisplay:
         int(row[4] or 0),
         row[5] if isinstance(row[5], int) else None,
         int(row[6] or 0),
+        row[7] is None,
     )
 
 
@@ -245,8 +290,17 @@ INSERT = PreparedStatement(
         token_digest=parameter("token_digest"),
         created_at=parameter("created_at"),
         expires_at=parameter("expires_at"),
+        code_digest=parameter("code_digest"),
+        code_expires_at=parameter("code_expires_at"),
     )
 )
+PAIR = PreparedStatement(
+    sa.update(DEVICES)
+    .where(DEVICES.c.code_digest == parameter("code_digest"), DEVICES.c.code_expires_at > NOW)
+    .values(token_digest=parameter("token_digest"), code_digest=sa.null(), code_expires_at=sa.null())
+    .returning(DEVICES.c.id)
+)
+"""Gives the display with a code its token. The code ends."""
 UPDATE_LAST_SEEN = PreparedStatement(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
@@ -272,10 +326,14 @@ CREATOR_DELETED = PreparedStatement(
 )
 """Selects a row if the user was deleted after an entry."""
 DELETE = PreparedStatement(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
-IS_IN_FORCE = DEVICES.c.created_at >= sa.func.coalesce(
-    sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0
+IS_IN_FORCE = sa.and_(
+    DEVICES.c.created_at
+    >= sa.func.coalesce(
+        sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0
+    ),
+    sa.or_(DEVICES.c.code_expires_at.is_(None), DEVICES.c.code_expires_at > NOW),
 )
-"""The user's tokens have not ended since the display was created."""
+"""The user's tokens have not ended since the display was created, and it is paired or has a valid code."""
 DELETE_ENDED = PreparedStatement(sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(IS_IN_FORCE))))
 COUNT_OF_USER = PreparedStatement(
     sa.select(sa.func.count()).select_from(DEVICES).where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
@@ -304,6 +362,7 @@ def display_statements(profile: GrantProfile) -> DisplayStatements:
             DEVICES.c.created_at,
             DEVICES.c.last_seen_at,
             DEVICES.c.expires_at,
+            DEVICES.c.code_expires_at,
         )
         .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
         .where(sa.or_(may_change, own_user), DEVICES.c.expires_at > NOW, IS_IN_FORCE)

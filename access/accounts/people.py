@@ -79,6 +79,12 @@ def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> No
                 raise CheckViolation(EMAIL_CHECK)
 
 
+def disabled_users(transaction: Transaction, user_ids: Iterable[str]) -> set[str]:
+    """Return the ids of those users who are disabled now."""
+    users = (by_id(transaction, each) for each in user_ids)
+    return {each.id for each in users if each is not None and each.is_disabled(transaction.unix)}
+
+
 def read_account(row: tuple[object, ...] | None) -> UserAccount | None:
     """Return the account of a row of COLUMNS, or None."""
     if row is None:

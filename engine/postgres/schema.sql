@@ -262,17 +262,21 @@ CREATE TABLE origins (
 );
 
 -- Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
--- credentials.tokens_since ends these tokens, too.
+-- credentials.tokens_since ends these tokens, too. A new display has a code until it is paired, and the digest of no
+-- token.
 CREATE TABLE devices (
-    id           text COLLATE "C" NOT NULL,
-    user_id      uuid NOT NULL,
-    name         text COLLATE "C" NOT NULL,
-    token_digest text COLLATE "C" NOT NULL,
-    created_at   bigint NOT NULL,
-    last_seen_at bigint,
-    expires_at   bigint NOT NULL,
+    id              text COLLATE "C" NOT NULL,
+    user_id         uuid NOT NULL,
+    name            text COLLATE "C" NOT NULL,
+    token_digest    text COLLATE "C" NOT NULL,
+    created_at      bigint NOT NULL,
+    last_seen_at    bigint,
+    expires_at      bigint NOT NULL,
+    code_digest     text COLLATE "C",
+    code_expires_at bigint,
     CONSTRAINT devices_pkey PRIMARY KEY (id),
     CONSTRAINT devices_token_digest_key UNIQUE (token_digest),
+    CONSTRAINT devices_code_digest_key UNIQUE (code_digest),
     CONSTRAINT devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE CASCADE,
     CONSTRAINT devices_name_check CHECK (octet_length(name) <= 256)
 );

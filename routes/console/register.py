@@ -6,6 +6,7 @@ from routes.console.components import error_pages, page
 from routes.console.pages import (
     access_matrix,
     account,
+    api_keys,
     audit_log,
     buildings,
     dashboard,
@@ -24,6 +25,7 @@ bp = page.bp
 PAGES = (
     access_matrix,
     account,
+    api_keys,
     audit_log,
     buildings,
     dashboard,

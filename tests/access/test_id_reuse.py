@@ -123,7 +123,8 @@ def test_new_user_of_a_deleted_id_has_none_of_its_kiosk_displays(service: Servic
     database = service.app.extensions["walkthrough"]
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, token = kiosk_display.create_display(transaction, admin, MOE, "Lobby", 90)
+        _, code = kiosk_display.create_display(transaction, admin, MOE, "Lobby", 90)
+        token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
         assert kiosk_display.authenticate_display(transaction, token) is not None
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{ADA}").status == 204
@@ -134,5 +135,6 @@ def test_new_user_of_a_deleted_id_has_none_of_its_kiosk_displays(service: Servic
         assert kiosk_display.authenticate_display(transaction, token) is None
     with service.app.app_context(), database.writing() as transaction:
         transaction.set_actor(ADA)
-        _, own = kiosk_display.create_display(transaction, admin, MOE, "Their own", 90)
+        _, code = kiosk_display.create_display(transaction, admin, MOE, "Their own", 90)
+        own = kiosk_display.pair_display(transaction, code, "192.0.2.1")
         assert kiosk_display.authenticate_display(transaction, own) is not None

@@ -50,13 +50,14 @@ def test_kiosk_display_beyond_the_listed_ones_can_be_revoked(
         kiosk_display.revoke_display(transaction, ADMIN, each)
 
     assert len(hidden) == 2
-    tokens = dict(made)
-    assert [kiosk_display.authenticate_display(transaction, tokens[each]) for each in hidden] == [None, None]
+    codes = dict(made)
+    assert [kiosk_display.pair_display(transaction, codes[each], "192.0.2.1") for each in hidden] == [None, None]
     kiosk_display.display_statements.cache_clear()
 
 
 def test_hidden_kiosk_display_is_not_found(transaction: Transaction) -> None:
-    key, token = kiosk_display.create_display(transaction, SUPER, ROOT, "Root's own", 1)
+    key, code = kiosk_display.create_display(transaction, SUPER, ROOT, "Root's own", 1)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
 
     with pytest.raises(kiosk_display.KioskDisplayNotFound):
         kiosk_display.revoke_display(transaction, ADMIN, key)
@@ -76,7 +77,8 @@ def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
 
 
 def test_expired_kiosk_display_is_not_found(transaction: Transaction) -> None:
-    device_id, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
+    device_id, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
 
     assert kiosk_display.authenticate_display(transaction, token) is None
@@ -100,7 +102,8 @@ def test_ended_kiosk_displays_do_not_count_towards_the_limit(
 def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(transaction: Transaction) -> None:
     """A thief in a session may create a display just before the user sets a new password."""
     people.end_tokens(transaction, MOE)
-    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Thief's", 365)
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Thief's", 365)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     assert kiosk_display.authenticate_display(transaction, token) is not None
 
     people.end_tokens(transaction, MOE)
@@ -118,9 +121,12 @@ LOSSES = [
 @pytest.mark.parametrize("loss", LOSSES)
 def test_kiosk_display_stops_if_its_creator_loses_the_right(transaction: Transaction, loss: str) -> None:
     """They know its token."""
-    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
-    _, others = kiosk_display.create_display(transaction, SUPER, MOE, "Hall", 90)
-    _, own = kiosk_display.create_display(transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90)
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
+    _, code = kiosk_display.create_display(transaction, SUPER, MOE, "Hall", 90)
+    others = kiosk_display.pair_display(transaction, code, "192.0.2.1")
+    _, code = kiosk_display.create_display(transaction, Caller(MOE, 1, ADMIN.profile), MOE, "His own", 90)
+    own = kiosk_display.pair_display(transaction, code, "192.0.2.1")
 
     transaction.run(loss.format(maker=ADA))
 
@@ -130,7 +136,8 @@ def test_kiosk_display_stops_if_its_creator_loses_the_right(transaction: Transac
 
 
 def test_kiosk_display_is_suspended_while_its_creator_is_banned(transaction: Transaction) -> None:
-    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
 
     administration.change_user(transaction, SUPER, ADA, administration.ban_request(3_600), None)
     assert kiosk_display.authenticate_display(transaction, token) is None
@@ -140,7 +147,8 @@ def test_kiosk_display_is_suspended_while_its_creator_is_banned(transaction: Tra
 
 
 def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction) -> None:
-    _, token = kiosk_display.create_display(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
+    _, code = kiosk_display.create_display(transaction, SERVICE_CALLER, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     older = "wtk_older"
     transaction.run(
         "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"
@@ -153,7 +161,8 @@ def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction
 
 def test_audit_log_records_who_created_and_revoked_a_kiosk_display(transaction: Transaction) -> None:
     transaction.set_actor(ADA)
-    key, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    key, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     kiosk_display.revoke_display(transaction, ADMIN, key)
 
     lines = transaction.all(

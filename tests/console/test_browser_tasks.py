@@ -197,7 +197,7 @@ def another_site(service: Service) -> Iterator[str]:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            for name, path in (("list", "inspections?status=eq.failed"), ("display", "kiosk#wtk_x")):
+            for name, path in (("list", "inspections?status=eq.failed"), ("display", "kiosk#ABCDEFGH")):
                 self.wfile.write(f'<a href="{service.url}/console/{path}">{name}</a>'.encode())
 
         def log_message(self, *arguments: object) -> None:
@@ -232,8 +232,8 @@ def test_cross_site_link_keeps_open_sign_in_forms_valid(open_page: Callable, ano
     assert "/console/sign-in?next=" in other.url
     other.goto(another_site)
     other.get_by_role("link", name="display").click()
-    other.get_by_role("heading", name="Sign in a kiosk display").wait_for()
-    assert other.get_by_label("Kiosk token").input_value() == ""
+    other.get_by_role("heading", name="Pair a kiosk display").wait_for()
+    assert other.get_by_label("Code").input_value() == ""
 
     page.get_by_label("E-mail").fill(EMAILS["moe"])
     page.get_by_label("Password").fill(password_of("moe"))

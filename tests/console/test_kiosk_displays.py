@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from access.accounts import kiosk_display
 from routes.console.session.session_cookie import IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
 from tests.conftest import ADA, BOB, CAST, MAX, MOE, ROOT, Bearer
@@ -15,14 +16,14 @@ USER = f"/auth/v1/admin/users/{MOE}"
 
 def create_kiosk_display(admin: object, person: str = MOE, days: str = "90") -> str:
     answer = admin.send("/console/devices", {"name": "Hall", "person": person, "days": days})
-    found = re.search(r'class="token">(wtk_[^<]+)<', answer.text)
+    found = re.search(r'class="token code">([2-9A-HJKMNP-Z]{4}-[2-9A-HJKMNP-Z]{4})<', answer.text)
     assert found, answer.text
     return found[1]
 
 
-def enter(browse: Callable, token: str) -> object:
+def enter(browse: Callable, code: str) -> object:
     display = browse()
-    answer = display.send("/console/kiosk/enter", {"token": token})
+    answer = display.send("/console/kiosk/enter", {"code": code})
     assert answer.status_code == 303, answer.text
     flags = next(each for each in answer.headers.getlist("Set-Cookie") if "kiosk" in each)
     assert "HttpOnly" in flags
@@ -73,7 +74,7 @@ def test_kiosk_view_cannot_write(app: object, browse: Callable, monkeypatch: obj
 @pytest.mark.parametrize("token", ["", "x", "wtk_", "wtk_" + "A" * 43, "ö", "A" * 3_000])
 def test_invalid_kiosk_token_is_401(browse: Callable, token: str) -> None:
     display = browse()
-    assert display.send("/console/kiosk/enter", {"token": token}).status_code == 401
+    assert display.send("/console/kiosk/enter", {"code": token}).status_code == 401
     if token.isascii():
         display.client.set_cookie("walkthrough_kiosk", token, path="/console/kiosk")
         assert display.get("/console/kiosk/board").status_code == 401
@@ -81,7 +82,7 @@ def test_invalid_kiosk_token_is_401(browse: Callable, token: str) -> None:
 
 def revoke_kiosk_display(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    found = re.search(r"/console/devices/([^/]+)/revoke", ada.page("/console/devices"))
+    found = re.search(r"/console/devices/([^/]+)/revocation", ada.page("/console/devices"))
     assert found
     ada.send(f"/console/devices/{found[1]}/revoke", form="/console/devices")
 
@@ -124,7 +125,9 @@ def test_kiosk_token_is_not_a_bearer_token_and_is_stored_as_digest(
 ) -> None:
     from tests.conftest import Bearer
 
-    token = create_kiosk_display(browse("ada"))
+    display = enter(browse, create_kiosk_display(browse("ada")))
+    token = display.client.get_cookie("walkthrough_kiosk", path="/console/kiosk").value
+    assert token.startswith("wtk_")
 
     assert api(Bearer(f"Bearer {token}")).get("/inspections").status == 401
     with app.app_context():
@@ -153,13 +156,13 @@ def test_kiosk_display_requires_update_privilege_on_its_user(
 ) -> None:
     answer = browse(who).send("/console/devices", {"name": "Hall", "person": person, "days": "30"})
 
-    assert ("wtk_" in answer.text) is made
+    assert ('class="token code"' in answer.text) is made
 
 
 def test_revoking_a_hidden_kiosk_display_is_404(browse: Callable) -> None:
     root, ada = browse("root"), browse("ada")
     display = enter(browse, create_kiosk_display(root, BOB))
-    found = re.search(r"/console/devices/([^/]+)/revoke", root.page("/console/devices"))
+    found = re.search(r"/console/devices/([^/]+)/revocation", root.page("/console/devices"))
     assert found
     assert found[1] not in ada.page("/console/devices")
 
@@ -191,8 +194,8 @@ def test_kiosk_refresh_does_not_extend_the_session(app: object, browse: Callable
 
 def test_revoked_kiosk_token_falls_back_to_the_session(app: object, browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    token = create_kiosk_display(ada, ADA)
-    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+    code = create_kiosk_display(ada, ADA)
+    assert ada.send("/console/kiosk/enter", {"code": code}).status_code == 303
     assert "viewed as Ada" in ada.page("/console/kiosk")
     revoke_kiosk_display(browse, api)
 
@@ -205,8 +208,8 @@ def test_revoked_kiosk_token_falls_back_to_the_session(app: object, browse: Call
 
 def test_active_kiosk_token_takes_precedence_over_the_session(browse: Callable) -> None:
     ada = browse("ada")
-    token = create_kiosk_display(ada)
-    assert ada.send("/console/kiosk/enter", {"token": token}).status_code == 303
+    code = create_kiosk_display(ada)
+    assert ada.send("/console/kiosk/enter", {"code": code}).status_code == 303
 
     assert "viewed as Moe" in ada.page("/console/kiosk")
 
@@ -214,8 +217,8 @@ def test_active_kiosk_token_takes_precedence_over_the_session(browse: Callable) 
 def test_reactivation_restores_no_session_and_no_token(browse: Callable, api: Callable) -> None:
     """The cookie, the refresh token, the token without a session and the display stay invalid."""
     ada, moe, path = browse("ada"), browse("moe"), f"/console/people/{MOE}"
-    token = create_kiosk_display(ada)
-    display = enter(browse, token)
+    code = create_kiosk_display(ada)
+    display = enter(browse, code)
     given = {"email": EMAILS["moe"], "password": password_of("Moe")}
     signed_in = api("nobody").post("/auth/v1/token?grant_type=password", given).json
     tokens = (f"Bearer {signed_in['access_token']}", CAST["moe"].authorization())
@@ -231,7 +234,7 @@ def test_reactivation_restores_no_session_and_no_token(browse: Callable, api: Ca
     assert (refreshed.status, refreshed.code) == (400, "refresh_token_not_found")
     assert [api(each).get("/buildings").status for each in bearers] == [401, 401]
     assert display.get("/console/kiosk/board").status_code == 401
-    assert browse().send("/console/kiosk/enter", {"token": token}).status_code == 401
+    assert browse().send("/console/kiosk/enter", {"code": code}).status_code == 401
     assert browse("moe").get("/console/").status_code == 200
     assert enter(browse, create_kiosk_display(ada)).get("/console/kiosk/board").status_code == 200
 
@@ -247,7 +250,7 @@ def test_kiosk_link_submits_automatically_unless_cross_site(
 
     page = browse().get("/console/kiosk/enter", headers=headers).text
 
-    assert ("data-auto-submit" in page, 'id="token"' in page) == (by_itself, True)
+    assert ("data-auto-submit" in page, 'id="code"' in page) == (by_itself, True)
 
 
 def test_kiosk_link_does_not_replace_a_session_or_display(browse: Callable, api: Callable) -> None:
@@ -263,8 +266,8 @@ def test_kiosk_link_does_not_replace_a_session_or_display(browse: Callable, api:
 
 
 def test_kiosk_sign_out_affects_one_browser(browse: Callable) -> None:
-    token = create_kiosk_display(browse("ada"))
-    display, other = enter(browse, token), enter(browse, token)
+    code = create_kiosk_display(browse("ada"))
+    display, other = enter(browse, code), enter(browse, create_kiosk_display(browse("ada")))
     assert 'href="/console/kiosk/enter">Sign out</a>' in display.page("/console/kiosk")
     assert 'href="/console/kiosk/enter"' in browse("ada").page("/console/devices")
 
@@ -308,3 +311,36 @@ def test_kiosk_error_page_reloads(browse: Callable, monkeypatch: pytest.MonkeyPa
     answers = [each.get("/console/kiosk") for each in (display, ada)]
     assert [(each.status_code, REFRESH in each.text) for each in answers] == [(503, True), (503, False)]
     assert REFRESH not in display.get("/console/not_found").text
+
+
+def test_code_pairs_one_browser(browse: Callable) -> None:
+    ada = browse("ada")
+    code = create_kiosk_display(ada)
+    assert "Not paired" in ada.page("/console/devices")
+
+    enter(browse, f" {code.lower().replace('-', ' ')} ")
+
+    assert "Not paired" not in ada.page("/console/devices")
+    again = browse().send("/console/kiosk/enter", {"code": code})
+    assert (again.status_code, "This code is not valid." in again.text) == (401, True)
+
+
+def test_code_is_valid_for_ten_minutes(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kiosk_display, "CODE_SECONDS", 0)
+
+    ada = browse("ada")
+    code = create_kiosk_display(ada)
+
+    assert browse().send("/console/kiosk/enter", {"code": code}).status_code == 401
+    assert "No kiosk displays." in ada.page("/console/devices")
+
+
+def test_wrong_codes_are_limited(browse: Callable) -> None:
+    code, guesser = create_kiosk_display(browse("ada")), browse()
+
+    statuses = [guesser.send("/console/kiosk/enter", {"code": f"ABCDEFG{n}"}).status_code for n in range(2, 12)]
+    refused = guesser.send("/console/kiosk/enter", {"code": code})
+
+    assert statuses == [401] * 10
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) > 0

@@ -59,14 +59,20 @@ ADDRESSES = {
     "/buildings/<int:key>/edit": (),
     "/buildings/<int:key>/delete": (),
     "/account": (),
+    "/account/api_keys": (),
+    "/account/api_keys/<key_id>/revocation": (),
     "/people": (*LIST, "role"),
     "/people/<key>": (),
+    "/people/<key>/api_keys": (),
+    "/people/<key>/api_keys/<key_id>/revocation": (),
+    "/people/<key>/deactivation": (),
     "/people/new": (),
     "/people/<key>/edit": (),
     "/people/<key>/delete": (),
     "/access": ("role", "client", "person", "building", "q", "people", "buildings"),
     "/why": ("person", "kind", "key"),
     "/devices": (),
+    "/devices/<key>/revocation": (),
     "/kiosk": (),
     "/kiosk/board": (),
     "/kiosk/enter": (),
@@ -80,7 +86,7 @@ ADDRESSES |= {
     if page.rule.removeprefix("/console") not in ADDRESSES
 }
 """The console's pages, with the parameters that each reads beside what all of them do."""
-EVERYWHERE = ("done", "seal")
+EVERYWHERE = ("done", "signature", "undo")
 
 INSPECTION = {
     "building_id": "1",
@@ -100,7 +106,7 @@ SEEN = {"seen": "name=0123456789abcdef"}
 FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
     "/sign-out": {},
-    "/kiosk/enter": {"token": "wtk_x"},
+    "/kiosk/enter": {"code": "ABCDEFGH"},
     "/kiosk/leave": {},
     "/inspections/new": INSPECTION,
     "/inspections/<int:key>/edit": INSPECTION | SEEN,
@@ -115,6 +121,8 @@ FORMS = {
     "/buildings/<int:key>/delete": {},
     "/people/new": PERSON | {"password": "", "building": "1"},
     "/people/<key>/edit": PERSON | SEEN | {"password": ""},
+    "/people/<key>/api_keys": {"name": "x", "rights": "read", "days": "30"},
+    "/people/<key>/api_keys/<key_id>/revoke": {},
     "/people/<key>/disable": {},
     "/people/<key>/enable": {},
     "/people/<key>/delete": {},
@@ -122,6 +130,8 @@ FORMS = {
     "/access/confirm": {"made": f"{MOE}:2", "gone": f"{MOE}:1", "back": "?q=x"},
     "/devices": {"name": "Hall", "person": MOE, "days": "30"},
     "/devices/<key>/revoke": {},
+    "/account/api_keys": {"name": "x", "rights": "all", "days": "none"},
+    "/account/api_keys/<key_id>/revoke": {},
     "/account/name": {"name": "Root"},
     "/account/password": {"current_password": "x", "password": "another one"},
     "/account/sessions": {},
@@ -133,6 +143,7 @@ FORMS |= {
 }
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
+FILLED_IN["key_id"] = MOE
 PLACE = re.compile("<([^>]+)>")
 
 

@@ -63,7 +63,7 @@ def test_kiosk_link_keeps_the_nonce_of_open_sign_in_pages(app: object, browse: C
 
     given = {"csrf": csrf, "email": EMAILS["ada"], "password": "wrong wrong"}
     assert person.client.post("/console/sign-in", data=given).status_code == 400
-    entered = person.send("/console/kiosk/enter", {"token": "wtk_x"})
+    entered = person.send("/console/kiosk/enter", {"code": "ABCDEFGH"})
     assert entered.status_code == 401
 
 

@@ -97,6 +97,8 @@ FORMS = [
     "/console/people/new",
     f"/console/people/{MOE}/edit",
     f"/console/client_manager_building_access/{MOE},1/delete",
+    f"/console/people/{MOE}/api_keys",
+    f"/console/people/{MOE}/api_keys/x/revoke",
     f"/console/people/{MOE}/disable",
     f"/console/people/{MOE}/enable",
     f"/console/people/{MOE}/delete",
@@ -104,6 +106,8 @@ FORMS = [
     "/console/access/confirm",
     "/console/devices",
     "/console/devices/x/revoke",
+    "/console/account/api_keys",
+    "/console/account/api_keys/x/revoke",
     "/console/account/name",
     "/console/account/password",
     "/console/account/sessions",
@@ -124,7 +128,7 @@ def test_form_without_csrf_token_is_403(browse_shared: Callable, path: str) -> N
 
 def test_every_form_is_covered(app: object) -> None:
     found = {
-        re.sub("<int:[a-z]+>", "1", rule.rule)
+        re.sub("<int:[a-z]+>", "1", rule.rule).replace("<key_id>", "<key>")
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/console") and "POST" in rule.methods
     }

@@ -211,7 +211,8 @@ def test_timestamp_must_fit_a_double(claim: str) -> None:
 
 @pytest.mark.parametrize(("seconds", "is_due"), [(3_599, False), (3_600, True)])
 def test_kiosk_display_use_is_recorded_hourly(transaction: Transaction, seconds: int, *, is_due: bool) -> None:
-    _, token = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     transaction.run(f"UPDATE devices SET last_seen_at = {transaction.unix - seconds}")
 
     assert kiosk_display.authenticate_display(transaction, token).is_due is is_due

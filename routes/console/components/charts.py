@@ -6,8 +6,10 @@ the same numbers accompanies each chart.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from engine.reporting.chart import Chart
 
@@ -21,7 +23,7 @@ NAMES = {"none": "no status"}
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle and its tooltip."""
+    """A rectangle, its tooltip, and the query string of the inspections that it counts."""
 
     kind: str
     x: float
@@ -29,6 +31,7 @@ class Bar:
     width: float
     height: float
     tooltip: str
+    filters: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,14 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A stacked column chart: one column per period, with its axis labels and its table rows."""
+    """A stacked column chart: one column per period, with its axis labels and its table rows with query strings."""
 
     bars: list[Bar]
     periods: list[Label]
     lines: list[Label]
     kinds: list[str]
     rows: list[tuple[str, int, list[int]]]
+    links: list[str]
 
 
 def stacked(chart: Chart) -> Stacked:
@@ -57,19 +61,41 @@ def stacked(chart: Chart) -> Stacked:
     labelled_every = max(1, -(-len(chart.series) // LABELS_MAX))
     scale = (HEIGHT - BOTTOM - TOP) / top
     lines = [Label(f"{top * part // 2:,}", LEFT, HEIGHT - BOTTOM - top * part / 2 * scale) for part in range(3)]
-    drawn = Stacked([], [], lines, kinds, [])
+    drawn = Stacked([], [], lines, kinds, [], [])
     for place, point in enumerate(chart.series):
         name = period_name(point.period, chart.interval.value)
         counts = [point.by_status.get(kind, 0) for kind in kinds]
         drawn.rows.append((name, point.total, counts))
+        drawn.links.append(counted_filters(chart, place, "other"))
         x, y = LEFT + place * step, float(HEIGHT - BOTTOM)
         for kind, count in zip(kinds, counts, strict=True):
             y -= count * scale
             tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
-            drawn.bars.append(Bar(kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip))
+            drawn.bars.append(
+                Bar(kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip, counted_filters(chart, place, kind))
+            )
         if place % labelled_every == 0:
             drawn.periods.append(Label(name, x + step / 2, HEIGHT - 6))
     return drawn
+
+
+def counted_filters(chart: Chart, place: int, kind: str) -> str:
+    """Return the query string of the inspections of one period and status, or of all in the period for "other"."""
+    periods = [point.period for point in chart.series]
+    first, last = max(periods[place], chart.start_date), chart.end_date
+    if place + 1 < len(periods):
+        last = str(datetime.date.fromisoformat(periods[place + 1]) - datetime.timedelta(1))
+    dates = f"date_visited=gte.{first}&date_visited=lte.{last}"
+    return dates + ("" if kind == "other" else f"&status={label_filter(kind)}")
+
+
+def label_filter(label: str) -> str:
+    """Return the filter of the rows that a label counts.
+
+    >>> label_filter("failed"), label_filter("none"), label_filter("a&b")
+    ('eq.failed', 'is.null', 'eq.a%26b')
+    """
+    return "is.null" if label == "none" else f"eq.{quote(label, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +117,13 @@ def shares(counts: Mapping[str, int]) -> list[Share]:
     ]
 
 
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-
 def period_name(period: str, interval: str) -> str:
     """Return a period as an axis label.
 
-    >>> period_name("2026-01-01", "month"), period_name("2026-02-01", "month")
-    ('Jan 26', 'Feb 26')
-    >>> period_name("2026-02-09", "week")
-    '9 Feb'
+    >>> period_name("2026-01-01", "month"), period_name("2026-02-09", "week")
+    ('2026-01', '2026-02-09')
     """
-    year, month, day = period.split("-")
-    name = MONTHS[int(month) - 1]
-    return f"{name} {year[2:]}" if interval == "month" else f"{int(day)} {name}"
+    return period[:7] if interval == "month" else period
 
 
 def round_up(count: int) -> int:

@@ -5,9 +5,11 @@ Pages contain no inline script or style. A table maps the names of static files,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from flask import Blueprint, Response, g, render_template, request
 
@@ -16,6 +18,7 @@ from access.caller import Caller, Role
 from access.decorators import public
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
+from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
 from routes.console.session import auth
@@ -49,12 +52,16 @@ STATIC_DIRECTORY: Final = files("routes.console") / "static"
 STATIC_FILES: Final = {
     "console.css": "text/css; charset=utf-8",
     "kiosk.js": "text/javascript; charset=utf-8",
+    "shortcuts.js": "text/javascript; charset=utf-8",
     "kiosk_sign_in.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 ROLE_NAMES: Final = {role: role.value.replace("_", " ").capitalize() for role in Role}
-MESSAGE_PARAMETERS: Final = ("done", "signature")
-"""The query parameters of the message that a redirect shows, and of its signature."""
+MESSAGE_PARAMETERS: Final = ("done", "signature", "undo")
+"""The query parameters of the message that a redirect shows, of its signature, and of the form that undoes it."""
+UNDO_CHARACTERS_MAX: Final = 2_000
+
+Pairs = Sequence[tuple[str, str]]
 
 bp = Blueprint("console", __name__, url_prefix=PATH, template_folder="../templates")
 
@@ -62,7 +69,7 @@ STATIC: Final = StaticFiles(
     f"{PATH}/static", {name: (STATIC_DIRECTORY, kind) for name, kind in STATIC_FILES.items()}, CONTENT_SECURITY_POLICY
 )
 bp.add_app_template_global(STATIC.url, "static_url")
-for each in FILTERS:
+for each in (*FILTERS, label_filter):
     bp.add_app_template_filter(each)
 
 
@@ -70,6 +77,7 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
     """Return a template as a response with the headers of every page."""
     caller: Caller | None = g.get("caller")
     cookie = g.get("session_cookie")
+    message, undo = redirect_message()
     body = render_template(
         template,
         caller=caller,
@@ -77,7 +85,8 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
         role_name=ROLE_NAMES[caller.role] if caller is not None else None,
         links=navigation(caller) if caller is not None and cookie is not None else (),
         csrf=auth.csrf_token,
-        message=redirect_message(),
+        message=message,
+        undo=undo,
         reloads=status >= 400 and is_kiosk_page(),
         **values,
     )
@@ -96,7 +105,7 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
     """Return the label and path of each page that the caller's role may open."""
     links = [("Dashboard", f"{PATH}/")]
     links += [
-        (each.plural, f"{PATH}{each.path}")
+        (each.plural, f"{PATH}{each.path}" + "".join(f"?{text}" for _, text in each.hooks.views()[:1]))
         for each in all_tables()
         if each.model.grant is None and not each.hooks.part_of and each.permits(caller, Action.READ)
     ]
@@ -105,23 +114,48 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
     return [*links, ("Why?", f"{PATH}/why")]
 
 
-def redirect_to(path: str, done: str | None = None) -> Response:
-    """Return a 303 redirect to a page of the console, which shows the message `done`.
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The form that undoes a change: its path and its fields."""
 
-    Pass names in the message through `short_name`, so that a long name cannot displace the rest of the message.
+    path: str
+    fields: Pairs = ()
+
+
+def redirect_to(path: str, done: str | None = None, undo: Undo | None = None) -> Response:
+    """Return a 303 redirect to a page of the console, which shows the message `done` with a button that undoes it.
+
+    Pass names in the message through `short_name`, so that a long name cannot displace the rest of the message. A form
+    that is too long for a URL has no button.
     """
     location = f"{PATH}{path}"
     if done is not None:
-        values = (done, auth.sign_message(done, location.partition("?")[0]))
-        query = urlencode(dict(zip(MESSAGE_PARAMETERS, values, strict=True)))
-        location += ("&" if "?" in location else "?") + query
+        way_back = f"{undo.path}?{urlencode(undo.fields)}" if undo is not None else ""
+        if len(way_back) > UNDO_CHARACTERS_MAX:
+            way_back = ""
+        signature = auth.sign_message(signed_text(done, way_back), location.partition("?")[0])
+        pairs = {"done": done, "signature": signature} | ({"undo": way_back} if way_back else {})
+        location += ("&" if "?" in location else "?") + urlencode(pairs)
     return Response("", 303, {**HEADERS, "Location": location})
 
 
-def redirect_message() -> str | None:
-    """Return the message of the redirect to this page, or None if its signature is not valid."""
-    done, signature = (request.args.get(name, "") for name in MESSAGE_PARAMETERS)
-    return done if done and auth.is_signed_message(done, request.path, signature) else None
+def redirect_message() -> tuple[str | None, Undo | None]:
+    """Return the message of the redirect to this page and its undo, or None if the signature is not valid."""
+    done, signature, undo = (request.args.get(name, "") for name in MESSAGE_PARAMETERS)
+    if not done or not auth.is_signed_message(signed_text(done, undo), request.path, signature):
+        return None, None
+    path, _, query = undo.partition("?")
+    return done, Undo(path, parse_qsl(query, keep_blank_values=True)) if path else None
+
+
+def signed_text(done: str, undo: str) -> str:
+    """Return the text of a message and its undo for the signature. Neither contains U+0000."""
+    return f"{done}\0{undo}" if undo else done
+
+
+def render_confirmation(title: str, text: str, *, verb: str, action: str, back: str, fields: Pairs = ()) -> Response:
+    """Return the page that asks before a change; its form sends `fields` to `action`."""
+    return render_page("confirm.html", title=title, text=text, verb=verb, action=action, back=back, fields=fields)
 
 
 def reload_with_cookies() -> Response:
@@ -133,7 +167,7 @@ def reload_with_cookies() -> Response:
 
 
 def kiosk_sign_in_form(status: int = 200, problem: str | None = None) -> Response:
-    """Return the form that takes the token of a kiosk display.
+    """Return the form that takes the code of a kiosk display.
 
     The script submits the token of a link by itself only if no other site opened the link and the browser is signed
     out. Otherwise the user presses the button.

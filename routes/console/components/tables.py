@@ -51,6 +51,8 @@ class Hooks:
     """Columns that the list shows as badges, and the page beside its heading."""
     filters: Callable[[Caller], dict[str, dict[str, str]]] = field(default=lambda caller: {})
     """More filters of the list's selects: by column, the filter's value and its label."""
+    views: Callable[[], list[tuple[str, str]]] = field(default=list)
+    """Quick views of the list: their labels and query strings. The first is the page that the navigation opens."""
     exact: tuple[str, ...] = ()
     """Columns whose value the list's form takes as text."""
     offers: Callable[[Any], list[Any]] = field(default=lambda query: [])

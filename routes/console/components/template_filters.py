@@ -87,6 +87,22 @@ def day(value: object) -> str:
     return str(value)[:10] if value else "–"
 
 
+def lateness(value: object, today: datetime.date) -> str:
+    """Return how late an inspection of a date is, or how many days ahead.
+
+    >>> today = datetime.date(2026, 3, 10)
+    >>> lateness("2026-03-09", today), lateness("2026-01-01", today), lateness("2026-03-10", today)
+    ('1 day late', '68 days late', 'today')
+    >>> lateness("2026-03-12", today), lateness(None, today)
+    ('in 2 days', '')
+    """
+    if not value:
+        return ""
+    days = (datetime.date.fromisoformat(str(value)) - today).days
+    number = f"{abs(days):,} {'day' if abs(days) == 1 else 'days'}"
+    return "today" if days == 0 else f"{number} late" if days < 0 else f"in {number}"
+
+
 def moment(value: object) -> str:
     """Return a timestamp to the minute, or a dash.
 
@@ -135,6 +151,7 @@ FILTERS: Final[tuple[Callable[..., str], ...]] = (
     name,
     capital,
     day,
+    lateness,
     moment,
     thousands,
     unix_date,

@@ -25,6 +25,14 @@ def list_users(caller: Caller, size: int, filters: str = "", *, within: Action =
     return None if page.has_more else page.rows
 
 
+def mark_deactivated(rows: list[Row]) -> None:
+    """Set `is_deactivated` of users' rows."""
+    with reading() as transaction:
+        disabled = people.disabled_users(transaction, [row["id"] for row in rows])
+    for row in rows:
+        row["is_deactivated"] = row["id"] in disabled
+
+
 def parse_user_id(text: str) -> str:
     """Return the id that a form submits, or the id of the user with the submitted e-mail."""
     return user_id_by_email(read_string(text)) if "@" in text else str(read_uuid(text))

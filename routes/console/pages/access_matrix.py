@@ -20,10 +20,10 @@ from engine.current import writing
 from engine.query.rule import Action
 from models import Building, ClientManagerBuildingAccess
 from models.types import BIGINT, read_uuid
-from routes.console.components import grants, queries
+from routes.console.components import grants, queries, user_choice
 from routes.console.components.grants import VisibleCounts
 from routes.console.components.list_query import SEARCH_CHARACTERS_MAX
-from routes.console.components.page import MESSAGE_PARAMETERS, ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.page import MESSAGE_PARAMETERS, ROLE_NAMES, Undo, bp, redirect_to, render_page
 from routes.console.components.template_filters import name
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
@@ -38,10 +38,14 @@ Pair = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class GrantPreview:
-    """A user, the buildings that they gain or lose, and the rows that these buildings reveal or hide."""
+    """A user, the buildings that they gain or lose, and the rows that these buildings reveal or hide.
+
+    `foreign` are those of the gained buildings that belong to another client than the user.
+    """
 
     user: str
     buildings: tuple[str, ...]
+    foreign: tuple[str, ...]
     counts: VisibleCounts
 
 
@@ -52,6 +56,7 @@ def access(caller: Caller) -> Response:
     role = next((role for role in roles if role.value == request.args.get("role")), roles[-1])
     users, buildings = select_users(caller, role), select_buildings(caller)
     shown_users = users[:USERS_SHOWN]
+    user_choice.mark_deactivated(shown_users)
     shown_buildings = buildings[:BUILDINGS_SHOWN]
     keys = [row["id"] for row in shown_buildings]
     clients = queries.first_page(caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX)
@@ -168,7 +173,15 @@ def confirm(caller: Caller) -> Response:
             grants.revoke_grants(transaction, now, user_id, GrantKind.BUILDING, ids)
             for user_id, ids in group_by_user(removed)
         )
-    return redirect_to("/access" + return_query(), f"{granted} granted, {revoked} revoked.")
+    undo = None
+    if (granted, revoked) == (len(added), len(removed)):
+        swapped = [("made", pair_text(each)) for each in removed] + [("gone", pair_text(each)) for each in added]
+        undo = Undo("/access/confirm", (*swapped, ("back", return_query())))
+    return redirect_to("/access" + return_query(), f"{granted} granted, {revoked} revoked.", undo)
+
+
+def pair_text(pair: Pair) -> str:
+    return f"{pair[0]}:{pair[1]}"
 
 
 def return_query() -> str:
@@ -203,11 +216,16 @@ def preview_of(caller: Caller, user_id: str, ids: list[int], *, gains: bool) -> 
     """Return the preview for one user, limited to the buildings that the caller may update."""
     user = grants.caller_of(caller, user_id)
     row = queries.first_row(caller, "users", f"select=name&id=eq.{user_id}")
-    text = f"select=id,name&id=in.({','.join(map(str, ids))})&order=name"
+    text = f"select=id,name,client_id,clients(name)&id=in.({','.join(map(str, ids))})&order=name"
     buildings = queries.select_rows(caller, "buildings", text, limit=len(ids), within=Action.UPDATE).rows
     keys = [row["id"] for row in buildings]
     return GrantPreview(
         name(row["name"], 80) if row else user_id,
         tuple(name(each["name"], 80) for each in buildings),
+        tuple(
+            f"{name(each['name'], 80)} ({name(each['clients']['name'], 80) if each['clients'] else 'another client'})"
+            for each in buildings
+            if gains and user.client_id is not None and each["client_id"] != user.client_id
+        ),
         grants.gain(caller, user, GrantKind.BUILDING, keys) if gains else grants.loss(user, GrantKind.BUILDING, keys),
     )

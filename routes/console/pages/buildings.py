@@ -17,6 +17,7 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     return "building_statistics.html", {
         "beside": True,
         "numbers": numbers,
+        "filters": f"building_id=eq.{row['id']}&",
         "statuses": charts.shares(numbers.by_status),
         "lead": charts.shares(numbers.lead.by_result),
     }

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from flask import Response, request
 
+from access import policy
 from access.caller import Caller
 from engine.current import reading
+from engine.query.rule import Action
 from engine.reporting import chart, chart_counts, status_counts
 from engine.reporting.dashboard import read_dashboard
+from engine.reporting.first_steps import read_first_steps
 from engine.storage.sqlite import TimedOut
+from models import Client
 from models.types import DatetimeOutOfRange, InvalidDatetime, read_date
 from routes.console.components import charts, queries
 from routes.console.components.error_pages import fault_message
@@ -34,11 +38,14 @@ def dashboard(caller: Caller) -> Response:
         drawn = NO_CHART
     with reading() as transaction:
         numbers = read_dashboard(transaction, queries.visible_to(caller))
+        # The steps count every row, so only a role that may create clients sees them.
+        steps = read_first_steps(transaction) if policy.permits(caller.role, Action.INSERT, Client) else []
         today = transaction.today
     return render_page(
         "dashboard.html",
         400 if problem else 200,
         numbers=numbers,
+        first_steps=steps,
         chart=drawn,
         typed=request.args,
         stacked=charts.stacked(drawn),
@@ -47,6 +54,7 @@ def dashboard(caller: Caller) -> Response:
         overdue=inspections(caller, f"{OPEN}&date_visited=lt.{today}"),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
         days=status_counts.calendar_days(today),
+        today=today,
         problem=problem,
     )
 

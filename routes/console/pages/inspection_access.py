@@ -17,7 +17,7 @@ from engine.query.rule import Action
 from models import ClientManagerInspectionAccess, Inspection
 from routes.console.components import grants, queries, user_choice
 from routes.console.components.grants import VisibleCounts
-from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_page
 from routes.console.components.records import require_written
 from routes.console.components.tables import Row, Section
 from routes.console.components.template_filters import short_name
@@ -26,7 +26,9 @@ from routes.postgrest.requests import UnknownPath
 
 PATH = "/inspections/<int:key>/access"
 USERS_LISTED_MAX = 150  # with more users, an e-mail field replaces the select
-PREVIEW_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(name),inspectors(name)"
+PREVIEW_COLUMNS = (
+    "select=id,inspection_type,date_visited,status,buildings(name,client_id,clients(name)),inspectors(name)"
+)
 
 
 def grants_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
@@ -63,9 +65,18 @@ def inspection_access(caller: Caller, key: int) -> Response:
         may_grant = queries.is_permitted(caller, Action.DELETE, table.model.__tablename__, held)
     if not may_grant:
         raise UnknownPath
+    place, own_client = row["buildings"], grants.caller_of(caller, user["id"]).client_id
+    is_foreign = grant is None and own_client is not None and place is not None and place["client_id"] != own_client
     reasons, counts = other_reasons(caller, user["id"], key)
     return render_page(
-        "inspection_access.html", row=row, user=user, role=ROLE_NAMES, grant=grant, reasons=reasons, counts=counts
+        "inspection_access.html",
+        row=row,
+        user=user,
+        role=ROLE_NAMES,
+        grant=grant,
+        reasons=reasons,
+        counts=counts,
+        is_foreign=is_foreign,
     )
 
 
@@ -83,7 +94,8 @@ def update_inspection_access(caller: Caller, key: int) -> Response:
         else:
             grants.create_grants(transaction, now, user["id"], GrantKind.INSPECTION, [key])
     done = "Access revoked from" if is_revocation else "Inspection granted to"
-    return redirect_to(f"/inspections/{key}", f"{done} {short_name(user['name'])}.")
+    undo = Undo(f"/inspections/{key}/access", (("person", user["id"]), ("do", "give"))) if is_revocation else None
+    return redirect_to(f"/inspections/{key}", f"{done} {short_name(user['name'])}.", undo)
 
 
 def other_reasons(caller: Caller, user_id: str, key: int) -> tuple[list[Reason], VisibleCounts]:

@@ -55,6 +55,19 @@ def narrower(query: ListQuery) -> list[Offer]:
     return offers
 
 
+def views() -> list[tuple[str, str]]:
+    """Return the quick views: first what is open, the longest overdue first."""
+    today = local_day(current_time())
+    return [
+        ("Open", f"status={OPEN_STATUSES}&order=date_visited.asc"),
+        ("Overdue", f"status={OPEN_STATUSES}&date_visited=lt.{today}&order=date_visited.asc"),
+        ("From today", f"status={OPEN_STATUSES}&date_visited=gte.{today}&order=date_visited.asc"),
+        ("Completed", "status=eq.completed"),
+        ("Failed", "status=eq.failed"),
+        ("All", ""),
+    ]
+
+
 def describe(row: Row) -> str:
     place = row.get("buildings")
     at = f" at {name(place['name'], 80)}" if place else ""
@@ -108,6 +121,7 @@ HOOKS[NAME] = Hooks(
     badges=("status",),
     filters=lambda caller: {"status": {OPEN_STATUSES: "Open"}},
     offers=narrower,
+    views=views,
     hidden=("inspection_type",),
     sections=(status_section, grants_section),
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],

@@ -11,7 +11,10 @@ from access.accounts import kiosk_display, people
 from access.caller import Caller
 from access.decorators import public
 from engine.current import reading
+from models.errors import Fault
+from routes.auth import client_address, request_deadline
 from routes.console.components import queries
+from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
 from routes.console.pages.dashboard import COLUMNS, OPEN
 from routes.console.session import auth
@@ -59,20 +62,25 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
 
 
 @bp.get("/kiosk/enter")
-@public("shows the form for the token of a kiosk display")
+@public("shows the form for the code of a kiosk display")
 def sign_in_display_form() -> Response:
     return kiosk_sign_in_form()
 
 
 @bp.post("/kiosk/enter")
-@public("takes the token of a kiosk display, which has 256 random bits")
+@public("takes the code of a kiosk display, with the throttling of sign-in attempts")
 def sign_in_display() -> Response:
     form = auth.read_sign_in_form()
-    token = form.get("token", "").strip()
-    with reading() as transaction:
-        display = kiosk_display.authenticate_display(transaction, token)
-    if display is None:
-        return kiosk_sign_in_form(401, "This token is not valid.")
+    try:
+        with request_deadline().writing() as transaction:
+            token = kiosk_display.pair_display(transaction, form.get("code", ""), client_address())
+    except Fault as fault:
+        if not is_shown_in_form(fault):
+            raise
+        g.refusal = type(fault).__name__
+        return with_retry_after(kiosk_sign_in_form(fault_status(fault), fault_message(fault)), fault)
+    if token is None:
+        return kiosk_sign_in_form(401, "This code is not valid. A code works once, for 10 minutes.")
     response = Response("", 303, {**HEADERS, "Location": auth.KIOSK_PATH})
     auth.set_cookie(response, auth.KIOSK_COOKIE, token, auth.KIOSK_PATH, DAYS_MAX * kiosk_display.DAY_SECONDS)
     return response

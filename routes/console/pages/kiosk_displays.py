@@ -1,4 +1,4 @@
-"""/console/devices: create and revoke kiosk displays. The page shows a new token once."""
+"""/console/devices: create and revoke kiosk displays. The page shows the code of a new display once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from engine.current import reading, writing
 from engine.query.rule import Action
 from routes.console.components import user_choice
 from routes.console.components.fields import FormValues
-from routes.console.components.page import bp, redirect_to, render_page
+from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
+from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
@@ -34,16 +35,30 @@ def create_kiosk_display(caller: Caller) -> Response:
         days = values.typed.get("days", "")
         user_id = user_choice.parse_user_id(values.typed.get("person", ""))
         with writing() as transaction:
-            _, token = kiosk_display.create_display(
+            _, code = kiosk_display.create_display(
                 transaction,
                 load_caller(transaction),
                 user_id,
                 values.typed.get("name", ""),
                 int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
             )
-        return render_kiosk_displays(caller, token=token)
+        return render_kiosk_displays(caller, code=code)
 
     return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))
+
+
+@bp.get("/devices/<key>/revocation")
+@auth.requires_administrator()
+def confirm_display_revocation(caller: Caller, key: str) -> Response:
+    with reading() as transaction:
+        display = kiosk_display.find_display(transaction, caller, key)
+    return render_confirmation(
+        f"Revoke the kiosk display {short_name(display.name)}?",
+        "The display signs out at its next refresh. This cannot be undone; create a display to replace it.",
+        verb="Revoke",
+        action=f"/devices/{display.id}/revoke",
+        back="/devices",
+    )
 
 
 @bp.post("/devices/<key>/revoke")
@@ -55,7 +70,7 @@ def revoke_kiosk_display(caller: Caller, key: str) -> Response:
 
 
 def render_kiosk_displays(
-    caller: Caller, token: str | None = None, problem: str | None = None, status: int = 200
+    caller: Caller, code: str | None = None, problem: str | None = None, status: int = 200
 ) -> Response:
     with reading() as transaction:
         displays = kiosk_display.list_displays(transaction, caller)
@@ -68,7 +83,7 @@ def render_kiosk_displays(
         users=users,
         own_id=[] if is_listed else [caller.id],
         days=DAYS,
-        token=token,
+        code=code,
         problem=problem,
         typed=g.get("form", {}),
     )

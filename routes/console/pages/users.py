@@ -18,18 +18,19 @@ from engine.query.rule import Action
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
 from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
-from routes.console.components import fields, grants, queries
+from routes.console.components import fields, grants, queries, user_choice
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import RecordForm, form_page, merge_form, require_unchanged, row_choice, save
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
-from routes.console.components.template_filters import short_name
+from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 BUILDINGS_LISTED_MAX = 200
+NAME_CHARACTERS_MAX = 45  # in a list
 
 
 # Sections of the page
@@ -40,6 +41,12 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     with reading() as transaction:
         is_disabled = user.is_disabled(transaction.unix)
     return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
+
+
+def name_cell(row: Row) -> tuple[str, str]:
+    """Return the name of a user and the link to their page; a deactivated user looks it."""
+    mark = " (deactivated)" if row.get("is_deactivated") else ""
+    return name(row["name"], NAME_CHARACTERS_MAX) + mark, table_of("users").url(row)
 
 
 def assign_action(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
@@ -123,13 +130,28 @@ def update_user(caller: Caller, key: str) -> Response:
     return save(values, store, lambda status: edit_page(user, form_fields, values, status))
 
 
+@bp.get("/people/<key>/deactivation")
+@auth.requires_administrator()
+def confirm_deactivation(caller: Caller, key: str) -> Response:
+    user = require_user(caller, key, Action.UPDATE)
+    return render_confirmation(
+        f"Deactivate {short_name(user.name)}?",
+        "Their sessions end, their API keys and kiosk displays stop, and new sign-ins are refused. "
+        "You can reactivate them.",
+        verb="Deactivate",
+        action=f"/people/{user.id}/disable",
+        back=f"/people/{user.id}",
+    )
+
+
 @bp.post("/people/<key>/disable")
 @auth.requires_administrator(writes=True)
 def deactivate(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
     with request_deadline().writing() as transaction:
         administration.ban_user(transaction, load_caller(transaction), user_id)
-    return redirect_to(f"/people/{user_id}", "User deactivated and signed out.")
+    path = f"/people/{user_id}"
+    return redirect_to(path, "User deactivated and signed out.", Undo(f"{path}/enable"))
 
 
 @bp.post("/people/<key>/enable")
@@ -225,6 +247,8 @@ def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormVal
 HOOKS["users"] = Hooks(
     path="people",
     own_forms=True,
+    prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
+    cells={"name": name_cell},
     allowed=policy.may_administer,
     sections=(account_section,),
     actions=assign_action,

@@ -1,8 +1,8 @@
-// Signs in a kiosk display from a link with the token in its fragment, which browsers never send to a server.
+// Pairs a kiosk display from a link with the code in its fragment, which browsers never send to a server.
 // The script submits the form by itself only if the server allows it for this browser, with all of its cookies. A link
 // from another site therefore cannot replace a session or a display; the user must press the button.
 "use strict";
-const token = window.location.hash.slice(1);
+const code = window.location.hash.slice(1);
 
 async function submitIfAllowed() {
   const response = await fetch(window.location.pathname, { cache: "no-store" });
@@ -10,8 +10,8 @@ async function submitIfAllowed() {
   if (page.querySelector("#enter[data-auto-submit]")) document.getElementById("enter").submit();
 }
 
-if (token) {
+if (code) {
   window.history.replaceState(null, "", window.location.pathname);
-  document.getElementById("token").value = token;
+  document.getElementById("code").value = code;
   if (document.querySelector("#enter[data-auto-submit]")) submitIfAllowed();
 }

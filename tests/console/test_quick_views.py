@@ -1,0 +1,68 @@
+"""The quick views of inspections, the links of the dashboard's bars, and its first steps."""
+
+import html
+import re
+from collections.abc import Callable
+
+import pytest
+
+from engine.reporting import first_steps
+
+VIEWS = re.compile(r'<nav class="views".*?</nav>', re.DOTALL)
+
+
+def links(page: str) -> list[str]:
+    return [html.unescape(each) for each in re.findall(r'href="([^"]+)"', page)]
+
+
+def test_navigation_opens_the_longest_overdue_inspection_first(browse: Callable) -> None:
+    ada = browse("ada")
+    first = next(each for each in links(ada.page("/console/")) if each.startswith("/console/inspections?"))
+
+    page = ada.page(first)
+
+    assert re.search(r'aria-current="page">Inspections</a>', page)
+    assert re.search(r'aria-current="page">Open</a>', page)
+    assert page.index("2025-04-11") < page.index("2025-06-02")
+    assert "Completed</span>" not in page
+
+
+def test_each_quick_view_is_a_list_and_marks_itself(browse: Callable) -> None:
+    ada = browse("ada")
+    found = VIEWS.search(ada.page("/console/inspections"))
+    assert found
+    assert len(links(found[0])) == 6
+
+    for each in links(found[0]):
+        view = VIEWS.search(ada.page(each))
+        assert view
+        assert view[0].count('aria-current="page"') == 1, each
+
+
+def test_bars_link_to_the_rows_that_they_count(browse: Callable) -> None:
+    root = browse("root")
+    page = root.page("/console/?from=2025-01-01&to=2025-12-31")
+    bars = re.findall(r'<a href="([^"]+)" tabindex="-1"[^>]*><rect [^>]*><title>[^:]*: (\d+) ', page)
+    types = re.findall(r'<a href="([^"]+=eq\.[a-z]+)">[a-z]+</a></th>\s*<td class="n">(\d+)<', page)
+    busiest = re.findall(r'<td class="n"><a href="([^"]+)">(\d+)<', page)
+    assert bars
+    assert types
+    assert busiest
+
+    for address, count in (*bars, *types, *busiest):
+        assert f"of {count}</p>" in root.page(html.unescape(address)), address
+
+
+def test_overdue_inspection_says_how_late(browse: Callable) -> None:
+    assert re.search(
+        r"2025-04-11</span> <span class=\"when late-by\">[\d,]+ days late<", browse("ada").page("/console/")
+    )
+
+
+def test_first_steps_are_shown_to_super_admins(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "First steps" not in browse("root").page("/console/")
+    never = {**first_steps.QUERIES, first_steps.FirstStep.INSPECTION: "SELECT 1 FROM inspections WHERE id < 0"}
+    monkeypatch.setattr(first_steps, "QUERIES", never)
+
+    assert "First steps" in browse("root").page("/console/")
+    assert "First steps" not in browse("ada").page("/console/")
