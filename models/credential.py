@@ -79,7 +79,8 @@ class Origin(Model):
 class Device(Model):
     """Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
 
-    credentials.tokens_since ends these tokens, too. A new display has a code until it is paired, and a digest of no token.
+    credentials.tokens_since ends these tokens, too. A new display has a code until it is
+    paired, and a digest of no token.
     """
 
     __tablename__ = "devices"
