@@ -71,9 +71,12 @@ def stacked(chart: Chart) -> Stacked:
         for kind, count in zip(kinds, counts, strict=True):
             y -= count * scale
             tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
-            drawn.bars.append(
-                Bar(kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip, counted_filters(chart, place, kind))
-            )
+            if count:
+                drawn.bars.append(
+                    Bar(
+                        kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip, counted_filters(chart, place, kind)
+                    )
+                )
         if place % labelled_every == 0:
             drawn.periods.append(Label(name, x + step / 2, HEIGHT - 6))
     return drawn
