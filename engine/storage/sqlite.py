@@ -31,6 +31,7 @@ from models.errors import Fault
 APPLICATION_ID = 0x574C4B31  # "WLK1"
 DEVELOPMENT_APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
+NEVER = float("inf")  # the deadline of commands that read, such as a check
 BUSY_STEP = 100  # milliseconds
 WAL_BYTES_MAX = 64 << 20
 # With SQLite's default of 2,000 KiB, an INSERT of 1,000 rows into a dozen indexes spills pages to the log before COMMIT
@@ -213,7 +214,7 @@ class Connection:
                 return 1
             if not self.checked_at:
                 self.checked_at = now
-            elif not self.writable and now - self.checked_at > SLOW_SECONDS:
+            elif not self.writable and self.deadline < NEVER and now - self.checked_at > SLOW_SECONDS:
                 SLOW_STATEMENTS.pause(id(self), now)
         except KeyboardInterrupt as interruption:
             self.interruption = interruption

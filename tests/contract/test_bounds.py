@@ -42,16 +42,20 @@ def test_value_out_of_bounds_is_refused(api: Callable, column: str, value: objec
     put = {"id": 1, **BUILDING, column: value}
     merge = "resolution=merge-duplicates"
 
-    for response in (
-        api("ada").post("/buildings", {**BUILDING, column: value}),
-        api("ada").post("/buildings", [{**BUILDING, column: 1}, {**BUILDING, column: value}]),
-        api("ada").post("/buildings", f"name,client_id,{column}\nN,1,{value}", content_type="text/csv"),
-        api("ada").patch("/buildings?id=eq.1", {column: value}),
-        api("ada").put("/buildings?id=eq.1", put),
-        root.post("/buildings", put, prefer=merge),
+    bulk = [{**BUILDING, column: 1}, {**BUILDING, column: value}]
+    for response, details in (
+        (api("ada").post("/buildings", {**BUILDING, column: value}), None),
+        (api("ada").post("/buildings", bulk), f"row 2, column {column}"),
+        (
+            api("ada").post("/buildings", f"name,client_id,{column}\nN,1,{value}", content_type="text/csv"),
+            f"line 2, column {column}",
+        ),
+        (api("ada").patch("/buildings?id=eq.1", {column: value}), None),
+        (api("ada").put("/buildings?id=eq.1", put), None),
+        (root.post("/buildings", put, prefer=merge), None),
     ):
         assert response.refusal == refusal_of(column)
-        assert response.json == {"code": "23514", "message": response.message, "details": None, "hint": None}
+        assert response.json == {"code": "23514", "message": response.message, "details": details, "hint": None}
     assert root.get("/buildings").json == before
 
 

@@ -2,6 +2,7 @@
 # ruff: noqa: N802  (test names carry catalogue numbers)
 
 import contextlib
+import json
 import socket
 import threading
 import time
@@ -303,6 +304,7 @@ def test_H08_first_of_many_invalid_rows_is_reported(service: Served) -> None:
 
     many = ask(service, "root", "POST", "/buildings", [row] * 1_000)
 
-    assert (many.status, many.body) == (one.status, one.body) == (400, one.body)
+    expected = {**json.loads(one.body), "details": "row 1, column client_id"}
+    assert (many.status, json.loads(many.body)) == (one.status, expected) == (400, expected)
     assert len(many.body) < 500
     assert count_names(service, "buildings", "Bad") == 0

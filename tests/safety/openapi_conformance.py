@@ -29,7 +29,7 @@ CHECKS_OF_EMPTY_RESPONSE = (not_a_server_error, status_code_conformance)
 
 
 def headers_of(instance: ServiceInstance, who: str | None) -> dict[str, str]:
-    headers = {"apikey": tokens.ANON_KEY}
+    headers = {"apikey": tokens.ANON_KEY, "Accept-Encoding": "identity"}  # the WSGI transport does not decompress
     if who is not None:
         headers["Authorization"] = f"Bearer {instance.bearer(USERS[CAST[who].id])}"
     return headers
