@@ -28,7 +28,9 @@ class ReportLead(Model):
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     inspection_id = column(
         BIGINT, references("inspections.id", on_delete="cascade", on_update="cascade"), required=True,
-        label="Inspection", listed=True, example=1,
+        label="Inspection", listed=True, narrow=True, example=1,
     )  # fmt: skip
     gun_id = column(INTEGER, label="XRF gun", help="The number of the device.", listed=True, example=20417)
-    result = column(TEXT, common_values=("positive", "negative", "inconclusive"), listed=True, example="negative")
+    result = column(
+        TEXT, common_values=("positive", "negative", "inconclusive"), listed=True, narrow=True, example="negative"
+    )
