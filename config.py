@@ -20,6 +20,8 @@ from zoneinfo import ZoneInfo
 import click
 import sqlalchemy as sa
 
+from engine.deadlines import FINDING_DEADLINES, parse_deadlines
+
 __version__ = "0.1.0"
 
 PROJECT = Path(__file__).resolve().parent
@@ -64,6 +66,7 @@ class Settings(TypedDict):
     CORS_ORIGINS: tuple[str, ...] | None  # None: localhost on any port; ("*",): any
     TRUSTED_PROXIES: tuple[Network, ...]
     TIMEZONE: str  # an IANA name
+    FINDING_DEADLINES: str  # hours or days by severity
 
 
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -88,6 +91,7 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
         CORS_ORIGINS=_origins(raw),
         TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(raw, "TRUSTED_PROXIES")),
         TIMEZONE=_time_zone(raw),
+        FINDING_DEADLINES=_finding_deadlines(raw),
     )
     _refuse_weak_keys(settings)
     return settings
@@ -509,6 +513,15 @@ def _time_zone(raw: Mapping[str, object]) -> str:
     except (KeyError, OSError, ValueError) as error:
         raise ConfigurationError(f"TIMEZONE: '{name}' is not an IANA name such as America/New_York") from error
     return name
+
+
+def _finding_deadlines(raw: Mapping[str, object]) -> str:
+    text = _text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES
+    try:
+        parse_deadlines(text)
+    except ValueError as error:
+        raise ConfigurationError(f"FINDING_DEADLINES: {error}") from error
+    return text
 
 
 def _text_list(raw: Mapping[str, object], name: str) -> list[str]:

@@ -42,14 +42,32 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX users_lower_email_key ON users (lower(email));
 CREATE INDEX users_client_id ON users (client_id);
 
--- A person who inspects buildings. An inspector is not a user.
+-- A person who inspects buildings, with their license and firm. `user_id` links the user who signs in as them.
 CREATE TABLE inspectors (
-    id    INTEGER PRIMARY KEY AUTOINCREMENT,
-    name  TEXT NOT NULL,
-    email TEXT,
+    id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+    name               TEXT NOT NULL,
+    email              TEXT,
+    user_id            TEXT,
+    license            TEXT,
+    license_state      TEXT,
+    license_expires_on TEXT,
+    firm               TEXT,
+    firm_address       TEXT,
+    firm_phone         TEXT,
+    firm_certificate   TEXT,
+    CONSTRAINT inspectors_user_id_key UNIQUE (user_id),
+    CONSTRAINT inspectors_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE SET NULL,
     CONSTRAINT inspectors_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT inspectors_name_check CHECK (length(CAST(name AS BLOB)) <= 65536),
-    CONSTRAINT inspectors_email_check CHECK (length(CAST(email AS BLOB)) <= 65536)
+    CONSTRAINT inspectors_email_check CHECK (length(CAST(email AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_license_check CHECK (length(CAST(license AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_license_state_check CHECK (length(CAST(license_state AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_license_expires_on_check
+        CHECK (license_expires_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT inspectors_firm_check CHECK (length(CAST(firm AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_firm_address_check CHECK (length(CAST(firm_address AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_firm_phone_check CHECK (length(CAST(firm_phone AS BLOB)) <= 65536),
+    CONSTRAINT inspectors_firm_certificate_check CHECK (length(CAST(firm_certificate AS BLOB)) <= 65536)
 ) STRICT;
 
 -- A building that is inspected. It belongs to a client.
@@ -138,6 +156,146 @@ CREATE TABLE reports_lead (
 ) STRICT;
 CREATE INDEX reports_lead_inspection_id ON reports_lead (inspection_id);
 CREATE INDEX reports_lead_client_id ON reports_lead (client_id);
+
+-- A recurring inspection of a building. Each schedule has at most one open inspection.
+-- client_id is hidden and equals that of the row in buildings. The compound foreign key enforces this.
+CREATE TABLE schedules (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    building_id     INTEGER NOT NULL,
+    inspection_type TEXT NOT NULL,
+    title           TEXT NOT NULL DEFAULT '',
+    every           INTEGER NOT NULL,
+    unit            TEXT NOT NULL,
+    counted_from    TEXT NOT NULL DEFAULT 'planned',
+    first_due       TEXT NOT NULL,
+    grace_days      INTEGER NOT NULL DEFAULT 0,
+    inspector_id    INTEGER,
+    basis           TEXT,
+    ended_on        TEXT,
+    created_at      TEXT NOT NULL,
+    updated_at      TEXT NOT NULL,
+    client_id       INTEGER NOT NULL,
+    CONSTRAINT schedules_once_key UNIQUE (building_id, inspection_type, title),
+    CONSTRAINT schedules_building_id_fkey FOREIGN KEY (building_id, client_id)
+        REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT schedules_inspector_id_fkey FOREIGN KEY (inspector_id) REFERENCES inspectors (id) ON DELETE SET NULL,
+    CONSTRAINT schedules_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT schedules_inspection_type_check CHECK (length(CAST(inspection_type AS BLOB)) <= 65536),
+    CONSTRAINT schedules_title_check CHECK (length(CAST(title AS BLOB)) <= 65536),
+    CONSTRAINT schedules_every_check CHECK (every BETWEEN 1 AND 1200),
+    CONSTRAINT schedules_unit_check CHECK (unit IN ('day', 'week', 'month', 'year')),
+    CONSTRAINT schedules_counted_from_check CHECK (counted_from IN ('planned', 'done')),
+    CONSTRAINT schedules_first_due_check CHECK (first_due GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT schedules_grace_days_check CHECK (grace_days BETWEEN 0 AND 366),
+    CONSTRAINT schedules_basis_check CHECK (length(CAST(basis AS BLOB)) <= 65536),
+    CONSTRAINT schedules_ended_on_check CHECK (ended_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT schedules_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT schedules_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX schedules_inspector_id ON schedules (inspector_id);
+CREATE INDEX schedules_client_id ON schedules (client_id);
+
+-- Why an inspection exists: an occurrence of a schedule, or a round of a case. The service writes it.
+-- A case is an inspection and its re-inspections. The plan is open until it has an outcome.
+-- client_id is hidden and equals that of the row in inspections. Triggers enforce this.
+CREATE TABLE inspection_plans (
+    inspection_id INTEGER PRIMARY KEY,
+    schedule_id   INTEGER,
+    occurrence    INTEGER,
+    due_on        TEXT,
+    case_id       INTEGER NOT NULL,
+    round         INTEGER NOT NULL DEFAULT 1,
+    outcome       TEXT,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT inspection_plans_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT inspection_plans_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedules (id) ON DELETE SET NULL,
+    CONSTRAINT inspection_plans_occurrence_check CHECK (occurrence BETWEEN 0 AND 2147483647),
+    CONSTRAINT inspection_plans_due_on_check CHECK (due_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT inspection_plans_round_check CHECK (round BETWEEN 1 AND 99),
+    CONSTRAINT inspection_plans_outcome_check CHECK (outcome IN ('done', 'skipped', 'cancelled')),
+    CONSTRAINT inspection_plans_created_at_check
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT inspection_plans_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+-- A schedule has at most one open inspection.
+CREATE UNIQUE INDEX inspection_plans_open_key ON inspection_plans (schedule_id) WHERE outcome IS NULL;
+-- A case has at most one open round.
+CREATE UNIQUE INDEX inspection_plans_open_round_key ON inspection_plans (case_id) WHERE outcome IS NULL;
+CREATE INDEX inspection_plans_case_id ON inspection_plans (case_id, round);
+CREATE INDEX inspection_plans_schedule_id ON inspection_plans (schedule_id, occurrence);
+CREATE INDEX inspection_plans_client_id ON inspection_plans (client_id);
+
+-- A defect that an inspection found, with its deadline. move_findings changes its status.
+-- client_id is hidden and equals that of the row in inspections. Triggers enforce this.
+CREATE TABLE findings (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    inspection_id INTEGER NOT NULL,
+    case_id       INTEGER NOT NULL,
+    ref           TEXT,
+    place         TEXT,
+    item          TEXT,
+    code          TEXT,
+    description   TEXT NOT NULL,
+    severity      TEXT NOT NULL,
+    status        TEXT NOT NULL DEFAULT 'open',
+    due_at        TEXT NOT NULL,
+    closed_at     TEXT,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT findings_ref_key UNIQUE (ref),
+    CONSTRAINT findings_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT findings_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT findings_ref_check CHECK (length(ref) = 36 AND ref = lower(ref)),
+    CONSTRAINT findings_place_check CHECK (length(CAST(place AS BLOB)) <= 65536),
+    CONSTRAINT findings_item_check CHECK (length(CAST(item AS BLOB)) <= 65536),
+    CONSTRAINT findings_code_check CHECK (length(CAST(code AS BLOB)) <= 65536),
+    CONSTRAINT findings_description_check CHECK (length(CAST(description AS BLOB)) <= 65536),
+    CONSTRAINT findings_severity_check CHECK (severity IN ('life_threatening', 'severe', 'moderate', 'low')),
+    CONSTRAINT findings_status_check CHECK (status IN ('open', 'fixed', 'verified', 'waived')),
+    CONSTRAINT findings_due_at_check CHECK (due_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT findings_closed_at_check CHECK (closed_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT findings_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT findings_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX findings_inspection_id ON findings (inspection_id, client_id);
+CREATE INDEX findings_case_id ON findings (case_id, status);
+CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
+
+-- One step of a finding: who made, fixed, verified, waived, reopened or extended it. Functions write it.
+-- client_id is hidden and equals that of the row in findings. Triggers enforce this.
+CREATE TABLE finding_events (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    finding_id    INTEGER NOT NULL,
+    at            TEXT NOT NULL,
+    user_id       TEXT,
+    kind          TEXT NOT NULL,
+    inspection_id INTEGER,
+    note          TEXT,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT finding_events_finding_id_fkey FOREIGN KEY (finding_id)
+        REFERENCES findings (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT finding_events_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT finding_events_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT finding_events_at_check CHECK (at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT finding_events_kind_check
+        CHECK (kind IN ('made', 'fixed', 'verified', 'waived', 'reopened', 'extended', 'remark')),
+    CONSTRAINT finding_events_note_check CHECK (length(CAST(note AS BLOB)) <= 65536),
+    CONSTRAINT finding_events_created_at_check
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT finding_events_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX finding_events_finding_id ON finding_events (finding_id);
+CREATE INDEX finding_events_user_id ON finding_events (user_id);
+CREATE INDEX finding_events_client_id ON finding_events (client_id);
 
 -- Grants: users who may read a row in addition to the rows of their role
 
@@ -384,6 +542,24 @@ BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
 CREATE TRIGGER reports_lead_client_update BEFORE UPDATE OF inspection_id, client_id ON reports_lead
 WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
 BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
+CREATE TRIGGER inspection_plans_client_insert BEFORE INSERT ON inspection_plans
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:inspection_plans_client_id_check'); END;
+CREATE TRIGGER inspection_plans_client_update BEFORE UPDATE OF inspection_id, client_id ON inspection_plans
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:inspection_plans_client_id_check'); END;
+CREATE TRIGGER findings_client_insert BEFORE INSERT ON findings
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:findings_client_id_check'); END;
+CREATE TRIGGER findings_client_update BEFORE UPDATE OF inspection_id, client_id ON findings
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:findings_client_id_check'); END;
+CREATE TRIGGER finding_events_client_insert BEFORE INSERT ON finding_events
+WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
+BEGIN SELECT RAISE(ABORT, 'check:finding_events_client_id_check'); END;
+CREATE TRIGGER finding_events_client_update BEFORE UPDATE OF finding_id, client_id ON finding_events
+WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
+BEGIN SELECT RAISE(ABORT, 'check:finding_events_client_id_check'); END;
 
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
@@ -396,6 +572,12 @@ CREATE TRIGGER inspections_ids AFTER UPDATE OF id ON inspections
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'inspections'; END;
 CREATE TRIGGER reports_lead_ids AFTER UPDATE OF id ON reports_lead
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'reports_lead'; END;
+CREATE TRIGGER schedules_ids AFTER UPDATE OF id ON schedules
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'schedules'; END;
+CREATE TRIGGER findings_ids AFTER UPDATE OF id ON findings
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'findings'; END;
+CREATE TRIGGER finding_events_ids AFTER UPDATE OF id ON finding_events
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'finding_events'; END;
 
 -- The time of the transaction, which never goes back (engine/storage/clock.py), or the system's for a manual statement.
 CREATE VIEW this_second AS
@@ -458,11 +640,16 @@ CREATE TRIGGER inspections_moved AFTER UPDATE OF client_id ON inspections
 WHEN OLD.client_id IS NOT NEW.client_id
 BEGIN
     UPDATE reports_lead SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
+    UPDATE inspection_plans SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
+    UPDATE findings SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
         AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
     DELETE FROM client_manager_inspection_access WHERE inspection_id = NEW.id
         AND manager_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
 END;
+CREATE TRIGGER findings_moved AFTER UPDATE OF client_id ON findings
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN UPDATE finding_events SET client_id = NEW.client_id WHERE finding_id = NEW.id; END;
 
 -- At least one enabled super admin must remain.
 CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users
@@ -600,15 +787,20 @@ BEGIN
     SELECT at, actor_id,
         'insert', 'inspectors', NEW.id, NULL, NULL,
         json_object(
-            'id', NEW.id, 'name', NEW.name, 'email', NEW.email)
+            'id', NEW.id, 'name', NEW.name, 'email', NEW.email, 'user_id', NEW.user_id, 'license', NEW.license,
+            'license_state', NEW.license_state, 'license_expires_on', NEW.license_expires_on, 'firm', NEW.firm,
+            'firm_address', NEW.firm_address, 'firm_phone', NEW.firm_phone, 'firm_certificate', NEW.firm_certificate)
     FROM audit_context;
 END;
 CREATE TRIGGER inspectors_audit_delete BEFORE DELETE ON inspectors
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
-        'delete', 'inspectors', OLD.id, NULL, json_object(
-            'id', OLD.id, 'name', OLD.name, 'email', OLD.email),
+        'delete', 'inspectors', OLD.id, NULL,
+        json_object(
+            'id', OLD.id, 'name', OLD.name, 'email', OLD.email, 'user_id', OLD.user_id, 'license', OLD.license,
+            'license_state', OLD.license_state, 'license_expires_on', OLD.license_expires_on, 'firm', OLD.firm,
+            'firm_address', OLD.firm_address, 'firm_phone', OLD.firm_phone, 'firm_certificate', OLD.firm_certificate),
         NULL
     FROM audit_context;
 END;
@@ -620,13 +812,33 @@ BEGIN
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'name' AS name, OLD.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
-            SELECT 'email' AS name, OLD.email AS value WHERE OLD.email IS NOT NEW.email)),
+            SELECT 'email' AS name, OLD.email AS value WHERE OLD.email IS NOT NEW.email UNION ALL
+            SELECT 'user_id' AS name, OLD.user_id AS value WHERE OLD.user_id IS NOT NEW.user_id UNION ALL
+            SELECT 'license' AS name, OLD.license AS value WHERE OLD.license IS NOT NEW.license UNION ALL
+            SELECT 'license_state' AS name, OLD.license_state AS value WHERE OLD.license_state IS NOT NEW.license_state UNION ALL
+            SELECT 'license_expires_on' AS name, OLD.license_expires_on AS value WHERE OLD.license_expires_on IS NOT NEW.license_expires_on UNION ALL
+            SELECT 'firm' AS name, OLD.firm AS value WHERE OLD.firm IS NOT NEW.firm UNION ALL
+            SELECT 'firm_address' AS name, OLD.firm_address AS value WHERE OLD.firm_address IS NOT NEW.firm_address UNION ALL
+            SELECT 'firm_phone' AS name, OLD.firm_phone AS value WHERE OLD.firm_phone IS NOT NEW.firm_phone UNION ALL
+            SELECT 'firm_certificate' AS name, OLD.firm_certificate AS value WHERE OLD.firm_certificate IS NOT NEW.firm_certificate)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'name' AS name, NEW.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
-            SELECT 'email' AS name, NEW.email AS value WHERE OLD.email IS NOT NEW.email))
+            SELECT 'email' AS name, NEW.email AS value WHERE OLD.email IS NOT NEW.email UNION ALL
+            SELECT 'user_id' AS name, NEW.user_id AS value WHERE OLD.user_id IS NOT NEW.user_id UNION ALL
+            SELECT 'license' AS name, NEW.license AS value WHERE OLD.license IS NOT NEW.license UNION ALL
+            SELECT 'license_state' AS name, NEW.license_state AS value WHERE OLD.license_state IS NOT NEW.license_state UNION ALL
+            SELECT 'license_expires_on' AS name, NEW.license_expires_on AS value WHERE OLD.license_expires_on IS NOT NEW.license_expires_on UNION ALL
+            SELECT 'firm' AS name, NEW.firm AS value WHERE OLD.firm IS NOT NEW.firm UNION ALL
+            SELECT 'firm_address' AS name, NEW.firm_address AS value WHERE OLD.firm_address IS NOT NEW.firm_address UNION ALL
+            SELECT 'firm_phone' AS name, NEW.firm_phone AS value WHERE OLD.firm_phone IS NOT NEW.firm_phone UNION ALL
+            SELECT 'firm_certificate' AS name, NEW.firm_certificate AS value WHERE OLD.firm_certificate IS NOT NEW.firm_certificate))
     FROM audit_context WHERE
-        OLD.id IS NOT NEW.id OR OLD.name IS NOT NEW.name OR OLD.email IS NOT NEW.email;
+        OLD.id IS NOT NEW.id OR OLD.name IS NOT NEW.name OR OLD.email IS NOT NEW.email OR
+        OLD.user_id IS NOT NEW.user_id OR OLD.license IS NOT NEW.license OR OLD.license_state IS NOT NEW.license_state OR
+        OLD.license_expires_on IS NOT NEW.license_expires_on OR OLD.firm IS NOT NEW.firm OR
+        OLD.firm_address IS NOT NEW.firm_address OR OLD.firm_phone IS NOT NEW.firm_phone OR
+        OLD.firm_certificate IS NOT NEW.firm_certificate;
 END;
 CREATE TRIGGER buildings_audit_insert AFTER INSERT ON buildings
 BEGIN
@@ -849,6 +1061,340 @@ BEGIN
         'insert', 'reports_lead', NEW.id, NEW.client_id, NULL,
         json_object(
             'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'result', NEW.result)
+    FROM audit_context;
+END;
+CREATE TRIGGER schedules_audit_insert AFTER INSERT ON schedules
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'schedules', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'building_id', NEW.building_id, 'inspection_type', NEW.inspection_type, 'title', NEW.title,
+            'every', NEW.every, 'unit', NEW.unit, 'counted_from', NEW.counted_from, 'first_due', NEW.first_due,
+            'grace_days', NEW.grace_days, 'inspector_id', NEW.inspector_id, 'basis', NEW.basis,
+            'ended_on', NEW.ended_on, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER schedules_audit_delete BEFORE DELETE ON schedules
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'schedules', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'building_id', OLD.building_id, 'inspection_type', OLD.inspection_type, 'title', OLD.title,
+            'every', OLD.every, 'unit', OLD.unit, 'counted_from', OLD.counted_from, 'first_due', OLD.first_due,
+            'grace_days', OLD.grace_days, 'inspector_id', OLD.inspector_id, 'basis', OLD.basis,
+            'ended_on', OLD.ended_on, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER schedules_audit_update AFTER UPDATE ON schedules
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'schedules', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'building_id' AS name, OLD.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'inspection_type' AS name, OLD.inspection_type AS value WHERE OLD.inspection_type IS NOT NEW.inspection_type UNION ALL
+            SELECT 'title' AS name, OLD.title AS value WHERE OLD.title IS NOT NEW.title UNION ALL
+            SELECT 'every' AS name, OLD.every AS value WHERE OLD.every IS NOT NEW.every UNION ALL
+            SELECT 'unit' AS name, OLD.unit AS value WHERE OLD.unit IS NOT NEW.unit UNION ALL
+            SELECT 'counted_from' AS name, OLD.counted_from AS value WHERE OLD.counted_from IS NOT NEW.counted_from UNION ALL
+            SELECT 'first_due' AS name, OLD.first_due AS value WHERE OLD.first_due IS NOT NEW.first_due UNION ALL
+            SELECT 'grace_days' AS name, OLD.grace_days AS value WHERE OLD.grace_days IS NOT NEW.grace_days UNION ALL
+            SELECT 'inspector_id' AS name, OLD.inspector_id AS value WHERE OLD.inspector_id IS NOT NEW.inspector_id UNION ALL
+            SELECT 'basis' AS name, OLD.basis AS value WHERE OLD.basis IS NOT NEW.basis UNION ALL
+            SELECT 'ended_on' AS name, OLD.ended_on AS value WHERE OLD.ended_on IS NOT NEW.ended_on UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'building_id' AS name, NEW.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'inspection_type' AS name, NEW.inspection_type AS value WHERE OLD.inspection_type IS NOT NEW.inspection_type UNION ALL
+            SELECT 'title' AS name, NEW.title AS value WHERE OLD.title IS NOT NEW.title UNION ALL
+            SELECT 'every' AS name, NEW.every AS value WHERE OLD.every IS NOT NEW.every UNION ALL
+            SELECT 'unit' AS name, NEW.unit AS value WHERE OLD.unit IS NOT NEW.unit UNION ALL
+            SELECT 'counted_from' AS name, NEW.counted_from AS value WHERE OLD.counted_from IS NOT NEW.counted_from UNION ALL
+            SELECT 'first_due' AS name, NEW.first_due AS value WHERE OLD.first_due IS NOT NEW.first_due UNION ALL
+            SELECT 'grace_days' AS name, NEW.grace_days AS value WHERE OLD.grace_days IS NOT NEW.grace_days UNION ALL
+            SELECT 'inspector_id' AS name, NEW.inspector_id AS value WHERE OLD.inspector_id IS NOT NEW.inspector_id UNION ALL
+            SELECT 'basis' AS name, NEW.basis AS value WHERE OLD.basis IS NOT NEW.basis UNION ALL
+            SELECT 'ended_on' AS name, NEW.ended_on AS value WHERE OLD.ended_on IS NOT NEW.ended_on UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.building_id IS NOT NEW.building_id OR
+        OLD.inspection_type IS NOT NEW.inspection_type OR OLD.title IS NOT NEW.title OR OLD.every IS NOT NEW.every OR
+        OLD.unit IS NOT NEW.unit OR OLD.counted_from IS NOT NEW.counted_from OR OLD.first_due IS NOT NEW.first_due OR
+        OLD.grace_days IS NOT NEW.grace_days OR OLD.inspector_id IS NOT NEW.inspector_id OR OLD.basis IS NOT NEW.basis OR
+        OLD.ended_on IS NOT NEW.ended_on OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER schedules_audit_move AFTER UPDATE ON schedules
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'schedules', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'building_id', OLD.building_id, 'inspection_type', OLD.inspection_type, 'title', OLD.title,
+            'every', OLD.every, 'unit', OLD.unit, 'counted_from', OLD.counted_from, 'first_due', OLD.first_due,
+            'grace_days', OLD.grace_days, 'inspector_id', OLD.inspector_id, 'basis', OLD.basis,
+            'ended_on', OLD.ended_on, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'schedules', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'building_id', NEW.building_id, 'inspection_type', NEW.inspection_type, 'title', NEW.title,
+            'every', NEW.every, 'unit', NEW.unit, 'counted_from', NEW.counted_from, 'first_due', NEW.first_due,
+            'grace_days', NEW.grace_days, 'inspector_id', NEW.inspector_id, 'basis', NEW.basis,
+            'ended_on', NEW.ended_on, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER inspection_plans_audit_insert AFTER INSERT ON inspection_plans
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'inspection_plans', NEW.inspection_id, NEW.client_id, NULL,
+        json_object(
+            'inspection_id', NEW.inspection_id, 'schedule_id', NEW.schedule_id, 'occurrence', NEW.occurrence,
+            'due_on', NEW.due_on, 'case_id', NEW.case_id, 'round', NEW.round, 'outcome', NEW.outcome,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER inspection_plans_audit_delete BEFORE DELETE ON inspection_plans
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'inspection_plans', OLD.inspection_id, OLD.client_id,
+        json_object(
+            'inspection_id', OLD.inspection_id, 'schedule_id', OLD.schedule_id, 'occurrence', OLD.occurrence,
+            'due_on', OLD.due_on, 'case_id', OLD.case_id, 'round', OLD.round, 'outcome', OLD.outcome,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER inspection_plans_audit_update AFTER UPDATE ON inspection_plans
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'inspection_plans', NEW.inspection_id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'schedule_id' AS name, OLD.schedule_id AS value WHERE OLD.schedule_id IS NOT NEW.schedule_id UNION ALL
+            SELECT 'occurrence' AS name, OLD.occurrence AS value WHERE OLD.occurrence IS NOT NEW.occurrence UNION ALL
+            SELECT 'due_on' AS name, OLD.due_on AS value WHERE OLD.due_on IS NOT NEW.due_on UNION ALL
+            SELECT 'case_id' AS name, OLD.case_id AS value WHERE OLD.case_id IS NOT NEW.case_id UNION ALL
+            SELECT 'round' AS name, OLD.round AS value WHERE OLD.round IS NOT NEW.round UNION ALL
+            SELECT 'outcome' AS name, OLD.outcome AS value WHERE OLD.outcome IS NOT NEW.outcome UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'schedule_id' AS name, NEW.schedule_id AS value WHERE OLD.schedule_id IS NOT NEW.schedule_id UNION ALL
+            SELECT 'occurrence' AS name, NEW.occurrence AS value WHERE OLD.occurrence IS NOT NEW.occurrence UNION ALL
+            SELECT 'due_on' AS name, NEW.due_on AS value WHERE OLD.due_on IS NOT NEW.due_on UNION ALL
+            SELECT 'case_id' AS name, NEW.case_id AS value WHERE OLD.case_id IS NOT NEW.case_id UNION ALL
+            SELECT 'round' AS name, NEW.round AS value WHERE OLD.round IS NOT NEW.round UNION ALL
+            SELECT 'outcome' AS name, NEW.outcome AS value WHERE OLD.outcome IS NOT NEW.outcome UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.inspection_id IS NOT NEW.inspection_id OR OLD.schedule_id IS NOT NEW.schedule_id OR
+        OLD.occurrence IS NOT NEW.occurrence OR OLD.due_on IS NOT NEW.due_on OR OLD.case_id IS NOT NEW.case_id OR
+        OLD.round IS NOT NEW.round OR OLD.outcome IS NOT NEW.outcome OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER inspection_plans_audit_move AFTER UPDATE ON inspection_plans
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'inspection_plans', OLD.inspection_id, OLD.client_id,
+        json_object(
+            'inspection_id', OLD.inspection_id, 'schedule_id', OLD.schedule_id, 'occurrence', OLD.occurrence,
+            'due_on', OLD.due_on, 'case_id', OLD.case_id, 'round', OLD.round, 'outcome', OLD.outcome,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'inspection_plans', NEW.inspection_id, NEW.client_id, NULL,
+        json_object(
+            'inspection_id', NEW.inspection_id, 'schedule_id', NEW.schedule_id, 'occurrence', NEW.occurrence,
+            'due_on', NEW.due_on, 'case_id', NEW.case_id, 'round', NEW.round, 'outcome', NEW.outcome,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER findings_audit_insert AFTER INSERT ON findings
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'findings', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'case_id', NEW.case_id, 'ref', NEW.ref,
+            'place', NEW.place, 'item', NEW.item, 'code', NEW.code, 'description', NEW.description,
+            'severity', NEW.severity, 'status', NEW.status, 'due_at', NEW.due_at, 'closed_at', NEW.closed_at,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER findings_audit_delete BEFORE DELETE ON findings
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'findings', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'case_id', OLD.case_id, 'ref', OLD.ref,
+            'place', OLD.place, 'item', OLD.item, 'code', OLD.code, 'description', OLD.description,
+            'severity', OLD.severity, 'status', OLD.status, 'due_at', OLD.due_at, 'closed_at', OLD.closed_at,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER findings_audit_update AFTER UPDATE ON findings
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'findings', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'case_id' AS name, OLD.case_id AS value WHERE OLD.case_id IS NOT NEW.case_id UNION ALL
+            SELECT 'ref' AS name, OLD.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'place' AS name, OLD.place AS value WHERE OLD.place IS NOT NEW.place UNION ALL
+            SELECT 'item' AS name, OLD.item AS value WHERE OLD.item IS NOT NEW.item UNION ALL
+            SELECT 'code' AS name, OLD.code AS value WHERE OLD.code IS NOT NEW.code UNION ALL
+            SELECT 'description' AS name, OLD.description AS value WHERE OLD.description IS NOT NEW.description UNION ALL
+            SELECT 'severity' AS name, OLD.severity AS value WHERE OLD.severity IS NOT NEW.severity UNION ALL
+            SELECT 'status' AS name, OLD.status AS value WHERE OLD.status IS NOT NEW.status UNION ALL
+            SELECT 'due_at' AS name, OLD.due_at AS value WHERE OLD.due_at IS NOT NEW.due_at UNION ALL
+            SELECT 'closed_at' AS name, OLD.closed_at AS value WHERE OLD.closed_at IS NOT NEW.closed_at UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'case_id' AS name, NEW.case_id AS value WHERE OLD.case_id IS NOT NEW.case_id UNION ALL
+            SELECT 'ref' AS name, NEW.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'place' AS name, NEW.place AS value WHERE OLD.place IS NOT NEW.place UNION ALL
+            SELECT 'item' AS name, NEW.item AS value WHERE OLD.item IS NOT NEW.item UNION ALL
+            SELECT 'code' AS name, NEW.code AS value WHERE OLD.code IS NOT NEW.code UNION ALL
+            SELECT 'description' AS name, NEW.description AS value WHERE OLD.description IS NOT NEW.description UNION ALL
+            SELECT 'severity' AS name, NEW.severity AS value WHERE OLD.severity IS NOT NEW.severity UNION ALL
+            SELECT 'status' AS name, NEW.status AS value WHERE OLD.status IS NOT NEW.status UNION ALL
+            SELECT 'due_at' AS name, NEW.due_at AS value WHERE OLD.due_at IS NOT NEW.due_at UNION ALL
+            SELECT 'closed_at' AS name, NEW.closed_at AS value WHERE OLD.closed_at IS NOT NEW.closed_at UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.inspection_id IS NOT NEW.inspection_id OR OLD.case_id IS NOT NEW.case_id OR
+        OLD.ref IS NOT NEW.ref OR OLD.place IS NOT NEW.place OR OLD.item IS NOT NEW.item OR OLD.code IS NOT NEW.code OR
+        OLD.description IS NOT NEW.description OR OLD.severity IS NOT NEW.severity OR OLD.status IS NOT NEW.status OR
+        OLD.due_at IS NOT NEW.due_at OR OLD.closed_at IS NOT NEW.closed_at OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER findings_audit_move AFTER UPDATE ON findings
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'findings', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'case_id', OLD.case_id, 'ref', OLD.ref,
+            'place', OLD.place, 'item', OLD.item, 'code', OLD.code, 'description', OLD.description,
+            'severity', OLD.severity, 'status', OLD.status, 'due_at', OLD.due_at, 'closed_at', OLD.closed_at,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'findings', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'case_id', NEW.case_id, 'ref', NEW.ref,
+            'place', NEW.place, 'item', NEW.item, 'code', NEW.code, 'description', NEW.description,
+            'severity', NEW.severity, 'status', NEW.status, 'due_at', NEW.due_at, 'closed_at', NEW.closed_at,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER finding_events_audit_insert AFTER INSERT ON finding_events
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'finding_events', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'finding_id', NEW.finding_id, 'at', NEW.at, 'user_id', NEW.user_id, 'kind', NEW.kind,
+            'inspection_id', NEW.inspection_id, 'note', NEW.note, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER finding_events_audit_delete BEFORE DELETE ON finding_events
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'finding_events', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'finding_id', OLD.finding_id, 'at', OLD.at, 'user_id', OLD.user_id, 'kind', OLD.kind,
+            'inspection_id', OLD.inspection_id, 'note', OLD.note, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER finding_events_audit_update AFTER UPDATE ON finding_events
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'finding_events', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'finding_id' AS name, OLD.finding_id AS value WHERE OLD.finding_id IS NOT NEW.finding_id UNION ALL
+            SELECT 'at' AS name, OLD.at AS value WHERE OLD.at IS NOT NEW.at UNION ALL
+            SELECT 'user_id' AS name, OLD.user_id AS value WHERE OLD.user_id IS NOT NEW.user_id UNION ALL
+            SELECT 'kind' AS name, OLD.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'note' AS name, OLD.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'finding_id' AS name, NEW.finding_id AS value WHERE OLD.finding_id IS NOT NEW.finding_id UNION ALL
+            SELECT 'at' AS name, NEW.at AS value WHERE OLD.at IS NOT NEW.at UNION ALL
+            SELECT 'user_id' AS name, NEW.user_id AS value WHERE OLD.user_id IS NOT NEW.user_id UNION ALL
+            SELECT 'kind' AS name, NEW.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'note' AS name, NEW.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.finding_id IS NOT NEW.finding_id OR OLD.at IS NOT NEW.at OR
+        OLD.user_id IS NOT NEW.user_id OR OLD.kind IS NOT NEW.kind OR OLD.inspection_id IS NOT NEW.inspection_id OR
+        OLD.note IS NOT NEW.note OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER finding_events_audit_move AFTER UPDATE ON finding_events
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'finding_events', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'finding_id', OLD.finding_id, 'at', OLD.at, 'user_id', OLD.user_id, 'kind', OLD.kind,
+            'inspection_id', OLD.inspection_id, 'note', OLD.note, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'finding_events', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'finding_id', NEW.finding_id, 'at', NEW.at, 'user_id', NEW.user_id, 'kind', NEW.kind,
+            'inspection_id', NEW.inspection_id, 'note', NEW.note, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER client_admin_building_access_audit_insert AFTER INSERT ON client_admin_building_access

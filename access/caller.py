@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import cache
 
 
 class Role(StrEnum):
@@ -26,24 +27,30 @@ class GrantKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GrantProfile:
-    """A role, and the kinds of which the caller holds at least one grant."""
+    """A role, the kinds of which the caller holds at least one grant, and whether an inspector is linked to them."""
 
     role: Role
     kinds: frozenset[GrantKind] = frozenset()
+    is_inspector: bool = False
+
+
+@cache
+def grant_profile(role: Role, buildings: bool, inspections: bool, is_inspector: bool = False) -> GrantProfile:
+    """Return the profile of a role: whether it holds a building grant and an inspection grant, and is linked."""
+    kinds = ((GrantKind.BUILDING, buildings), (GrantKind.INSPECTION, inspections))
+    return GrantProfile(role, frozenset(kind for kind, is_held in kinds if is_held), is_inspector)
 
 
 GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
-    (role, buildings, inspections): GrantProfile(
-        role,
-        frozenset(
-            kind for kind, is_held in ((GrantKind.BUILDING, buildings), (GrantKind.INSPECTION, inspections)) if is_held
-        ),
-    )
+    (role, buildings, inspections): grant_profile(role, buildings, inspections)
     for role in Role
     for buildings in (False, True)
     for inspections in (False, True)
 }
-"""All grant profiles, by role, holds a building grant, holds an inspection grant."""
+"""The profiles without a linked inspector, by role, holds a building grant, holds an inspection grant."""
+
+VISIT_DAYS = 90
+"""An inspector reads a visit of theirs for this number of days after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,8 @@ class Caller:
     session_id: str | None = None
     api_key_id: str | None = None
     is_read_only: bool = False
+    visits_since: str | None = None
+    """The first day whose visits a linked inspector reads."""
 
     @property
     def role(self) -> Role:

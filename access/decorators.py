@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial, wraps
 from typing import TypeVar, cast
 
@@ -17,7 +17,7 @@ from flask import Flask
 from access import policy, request_state
 from access.accounts.access_token import Claims, InvalidToken, TokenSigner, require_in_force
 from access.accounts.refresh_token import RefreshTokens
-from access.caller import SERVICE_CALLER, Caller, Role
+from access.caller import SERVICE_CALLER, Caller, GrantProfile
 from access.policy import PermissionDenied
 from access.session import Credential, InvalidApiKey, KeyDigest, key_digest, look_up_caller, look_up_key
 from engine.current import on_any_server, reading
@@ -207,7 +207,7 @@ def require_key_in_force(key: KeyDigest) -> None:
 
 
 def guarded(
-    allowed: Callable[[Role], bool],
+    allowed: Callable[[GrantProfile], bool],
     denied: str,
     view: View,
     in_snapshot: bool,
@@ -239,35 +239,40 @@ def guarded(
             receive_body()
         if loads_caller:
             try:
-                require(allowed, writing_role(credential), denied)
+                require(allowed, writing_profile(allowed, credential), denied)
                 return view(*arguments, **named)
             finally:
                 require_looked_up()
         if not in_snapshot:
             with reading() as transaction:
                 caller = load_caller(transaction)
-            require(allowed, caller.role, denied)
+            require(allowed, caller.profile, denied)
             require_writable(caller)
             return view(caller, *arguments, **named)
         with reading() as transaction:
             caller = load_caller(transaction)
-            require(allowed, caller.role, denied)
+            require(allowed, caller.profile, denied)
             run = partial(view, caller, *arguments, **named)
             return on_any_server(transaction, run) if is_read_only else run()
 
     return cast(View, guarded_view)
 
 
-def writing_role(credential: Credential | None) -> Role:
-    """Return the role of a request that writes. The role of an API key is looked up, since the key does not name it."""
+def writing_profile(allowed: Callable[[GrantProfile], bool], credential: Credential | None) -> GrantProfile:
+    """Return the profile of a request that writes, without a look-up where the role of its claims decides.
+
+    The role of an API key is looked up, and so is the inspector of a manager where a link gives a privilege.
+    """
     if credential is None:
-        return SERVICE_CALLER.role
+        return SERVICE_CALLER.profile
     if isinstance(credential, Claims):
-        return credential.role
+        unlinked = GrantProfile(credential.role)
+        if allowed(unlinked) == allowed(replace(unlinked, is_inspector=True)):
+            return unlinked
     with reading() as transaction:
         caller = load_caller(transaction)
     require_writable(caller)
-    return caller.role
+    return caller.profile
 
 
 def require_looked_up() -> None:
@@ -277,9 +282,9 @@ def require_looked_up() -> None:
             load_caller(transaction)
 
 
-def require(allowed: Callable[[Role], bool], role: Role, denied: str) -> None:
-    """Raise PermissionDenied if the role is not allowed."""
-    if not allowed(role):
+def require(allowed: Callable[[GrantProfile], bool], profile: GrantProfile, denied: str) -> None:
+    """Raise PermissionDenied if the profile is not allowed."""
+    if not allowed(profile):
         raise PermissionDenied(f"permission denied for {denied}")
 
 
@@ -289,7 +294,7 @@ def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         is_read = action is Action.READ
         guarded_view = guarded(
-            lambda role: policy.permits(role, action, model),
+            lambda profile: policy.permits(profile, action, model),
             f"table {model.__tablename__}",
             view,
             in_snapshot=is_read,
@@ -308,7 +313,7 @@ def requires_call(
 
     def decorate(view: View) -> View:
         guarded_view = guarded(
-            lambda role: policy.may_call(role, function),
+            lambda profile: policy.may_call(profile.role, function),
             f"function {function}",
             view,
             in_snapshot=not writes,
@@ -322,7 +327,7 @@ def requires_call(
 
 def requires_caller(view: View) -> View:
     """Require a caller of any role."""
-    guarded_view = guarded(lambda role: True, "this resource", view, in_snapshot=True)
+    guarded_view = guarded(lambda profile: True, "this resource", view, in_snapshot=True)
     return set_requirement(guarded_view, "caller")
 
 
@@ -340,7 +345,7 @@ def requires_user(*, writes: bool) -> Callable[[View], View]:
                 raise NoUserAccount("invalid claim: missing sub claim")
             return view(caller, *arguments, **named)
 
-        guarded_view = guarded(lambda role: True, "this account", user_view, in_snapshot=not writes)
+        guarded_view = guarded(lambda profile: True, "this account", user_view, in_snapshot=not writes)
         return set_requirement(cast(View, guarded_view), "user")
 
     return decorate
@@ -350,7 +355,7 @@ def requires_administrator(*, writes: bool) -> Callable[[View], View]:
     """Require a caller who may write users. The row rule decides which ones."""
 
     def decorate(view: View) -> View:
-        guarded_view = guarded(policy.may_administer, "table users", view, in_snapshot=not writes)
+        guarded_view = guarded(lambda profile: policy.may_administer(profile.role), "table users", view, in_snapshot=not writes)
         return set_requirement(guarded_view, "administrator")
 
     return decorate

@@ -34,9 +34,13 @@ from models import (
     ClientAdminInspectionAccess,
     ClientManagerBuildingAccess,
     ClientManagerInspectionAccess,
+    Finding,
+    FindingEvent,
     Inspection,
+    InspectionPlan,
     Inspector,
     ReportLead,
+    Schedule,
     User,
 )
 from models.errors import Denial
@@ -102,16 +106,53 @@ def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
     return has_grant(profile, GrantKind.INSPECTION, inspection.id)
 
 
-def of_granted_inspection(profile: GrantProfile, reading: Row) -> Condition:
-    """Readings of inspections that a grant shows."""
+def own_visit(profile: GrantProfile, inspection: Row) -> Condition:
+    """Visits of the inspector whose user they are: open ones, and those of the last 90 days."""
+    return in_own_visits(profile, inspection.id, "id")
+
+
+def has_own_visit(profile: GrantProfile, building: Row) -> Condition:
+    """Buildings of such visits."""
+    return in_own_visits(profile, building.id, "building_id")
+
+
+def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of such visits."""
+    return in_own_visits(profile, row.inspection_id, "id")
+
+
+def in_own_visits(profile: GrantProfile, key: Row, column: str) -> Condition:
+    """Return the condition that a key is a column of one of the caller's own visits."""
+    if not profile.is_inspector:
+        return sa.false()
+    visit, inspector = alias(Inspection, "rule_visits"), alias(Inspector, "rule_inspectors")
+    link = sa.select(inspector.c.id).where(inspector.c.user_id == CALLER.id).scalar_subquery()
+    is_current = sa.or_(visit.c.status.in_(OPEN_STATUSES), visit.c.date_visited >= CALLER.visits_since)
+    return in_small_subquery(key, visit.c[column], sa.and_(visit.c.inspector_id == link, is_current))
+
+
+def of_visible_inspection(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of inspections that a grant or a visit of theirs shows."""
     inspection = alias(Inspection, "rule_inspections")
-    return in_small_subquery(reading.inspection_id, inspection.c.id, visible_by_grant(profile, inspection.c))
+    return in_small_subquery(row.inspection_id, inspection.c.id, visible_by_claim(profile, inspection.c))
+
+
+def of_visible_building(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of buildings that a grant or a visit of theirs shows."""
+    building = alias(Building, "rule_buildings")
+    return in_small_subquery(row.building_id, building.c.id, building_by_claim(profile, building.c))
+
+
+def of_visible_finding(profile: GrantProfile, event: Row) -> Condition:
+    """Events of findings that they read."""
+    finding = alias(Finding, "rule_findings")
+    return in_small_subquery(event.finding_id, finding.c.id, of_visible_inspection(profile, finding.c))
 
 
 def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:
     """Inspectors of inspections that they read."""
     inspection = alias(Inspection, "rule_inspections")
-    visible = visible_by_grant(profile, inspection.c)
+    visible = visible_by_claim(profile, inspection.c)
     return in_subquery(inspector.id, inspection.c.inspector_id, visible)
 
 
@@ -164,7 +205,10 @@ def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
 
-visible_by_grant = any_of(through_building, inspection_grant)
+OPEN_STATUSES = ("scheduled", "in_progress")
+
+visible_by_claim = any_of(through_building, inspection_grant, own_visit)
+building_by_claim = any_of(building_grant, has_own_visit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +266,20 @@ AUDIT = {
 
 ADMIN_GRANTS = {SUPER_ADMIN: EVERYTHING, CLIENT_ADMIN: Policy(read=to_own_user), CLIENT_MANAGER: Policy(read=no_row)}
 
+PART_OF_INSPECTION = {
+    SUPER_ADMIN: EVERYTHING,
+    CLIENT_ADMIN: Policy(
+        read=any_of(client_ownership, of_visible_inspection), write=client_ownership, implied_by=Inspection
+    ),
+    CLIENT_MANAGER: Policy(read=of_visible_inspection, write=of_own_visit, implied_by=Inspection),
+}
+"""Readings and findings."""
+
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, building_grant), write=client_ownership),
-        CLIENT_MANAGER: Policy(read=any_of(building_grant), by_grants_only=True),
+        CLIENT_MANAGER: Policy(read=building_by_claim, by_grants_only=True),
     },
     Inspection: {
         SUPER_ADMIN: EVERYTHING,
@@ -235,14 +288,26 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
             write=client_ownership,
             implied_by=Building,
         ),
-        CLIENT_MANAGER: Policy(read=visible_by_grant, implied_by=Building, by_grants_only=True),
+        CLIENT_MANAGER: Policy(read=visible_by_claim, implied_by=Building, by_grants_only=True),
     },
-    ReportLead: {
+    ReportLead: PART_OF_INSPECTION,
+    Schedule: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(
-            read=any_of(client_ownership, of_granted_inspection), write=client_ownership, implied_by=Inspection
+            read=any_of(client_ownership, of_visible_building), write=client_ownership, implied_by=Building
         ),
-        CLIENT_MANAGER: Policy(read=of_granted_inspection, implied_by=Inspection),
+        CLIENT_MANAGER: Policy(read=of_visible_building, implied_by=Building),
+    },
+    InspectionPlan: {
+        SUPER_ADMIN: Policy(read=every_row),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection), implied_by=Inspection),
+        CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
+    },
+    Finding: PART_OF_INSPECTION,
+    FindingEvent: {
+        SUPER_ADMIN: Policy(read=every_row),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_finding), implied_by=Finding),
+        CLIENT_MANAGER: Policy(read=of_visible_finding, implied_by=Finding),
     },
     Inspector: {
         SUPER_ADMIN: EVERYTHING,
@@ -289,6 +354,14 @@ FUNCTION_ROLES: dict[str, frozenset[Role]] = {
     "check_inspection_access": frozenset(Role),
     "explain_building_access": frozenset(Role),
     "explain_inspection_access": frozenset(Role),
+    "apply_schedule": frozenset({SUPER_ADMIN, CLIENT_ADMIN}),
+    "skip_occurrence": frozenset({SUPER_ADMIN, CLIENT_ADMIN}),
+    "preview_schedule": frozenset(Role),
+    "get_due_summary": frozenset(Role),
+    "move_findings": frozenset(Role),
+    "reinspect": frozenset(Role),
+    "start_visit": frozenset(Role),
+    "close_visit": frozenset(Role),
 }
 """The roles that may call each function."""
 
@@ -302,10 +375,22 @@ DEFAULT_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
 # Functions for other modules
 
 
-def permits(role: Role, action: Action, model: type[Model]) -> bool:
-    """Return whether the role has the privilege for an action on the table."""
-    policy = POLICIES[model].get(role)
-    return policy is not None and policy.predicate(action) is not None
+@cache
+def permits(profile: GrantProfile, action: Action, model: type[Model]) -> bool:
+    """Return whether a profile has the privilege for an action on the table.
+
+    A predicate for writes that holds for no row of the profile gives no privilege.
+    """
+    policy = POLICIES[model].get(profile.role)
+    predicate = policy.predicate(action) if policy is not None else None
+    if predicate is None or action is Action.READ:
+        return predicate is not None
+    return not isinstance(predicate(profile, alias(model, "rule_rows").c), sa.False_)
+
+
+def may_permit(role: Role, action: Action, model: type[Model]) -> bool:
+    """Return whether some profile of the role has the privilege for an action on the table."""
+    return permits(GrantProfile(role, frozenset(GrantKind), is_inspector=True), action, model)
 
 
 def sees_all(role: Role, model: type[Model]) -> bool:
@@ -330,9 +415,9 @@ class PermissionDenied(Denial):
     """The role lacks the privilege (403, 42501)."""
 
 
-def require(role: Role, action: Action, model: type[Model]) -> None:
-    """Raise PermissionDenied if the role lacks the privilege."""
-    if not permits(role, action, model):
+def require(profile: GrantProfile, action: Action, model: type[Model]) -> None:
+    """Raise PermissionDenied if the profile lacks the privilege."""
+    if not permits(profile, action, model):
         raise PermissionDenied(f"permission denied for table {model.__tablename__}")
 
 
@@ -348,7 +433,7 @@ def may_call(role: Role, function: str) -> bool:
 
 def may_administer(role: Role) -> bool:
     """Return whether the role may write users."""
-    return permits(role, Action.INSERT, User)
+    return permits(GrantProfile(role), Action.INSERT, User)
 
 
 def default_role(role: Role) -> Role | None:
@@ -377,7 +462,12 @@ class AccessRule:
         return predicate(self.profile, row) if predicate is not None else sa.false()
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
-        """Return whether a visible row of `by` makes the rows of `model` that it is linked to visible."""
+        """Return whether a visible row of `by` makes the rows of `model` that it is linked to visible.
+
+        An inspector reads a building of a visit, and no other inspections of the building.
+        """
+        if self.profile.is_inspector and (model, by) == (Inspection, Building):
+            return False
         policy = POLICIES[model].get(self.profile.role)
         return policy is not None and policy.implied_by is by
 
@@ -389,7 +479,7 @@ class AccessRule:
     def reads_by_grants_only(self, model: type[Model]) -> bool:
         """Return whether all rows of the table that the caller reads are visible by grants."""
         policy = POLICIES[model].get(self.profile.role)
-        return policy is not None and policy.by_grants_only
+        return policy is not None and policy.by_grants_only and not self.profile.is_inspector
 
     @property
     def protected_columns(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from engine.query.dialect.in_subquery import InSubquery, SmallInSubquery
 from engine.query.statement import parameter
 from models import User
 from models.fields import Model, Row
+from models.types import DATE
 
 Condition = sa.ColumnElement[bool]
 Predicate = Callable[[GrantProfile, Row], Condition]
@@ -27,6 +28,7 @@ class CALLER:
 
     id: sa.BindParameter[str] = parameter("caller_id", User.__table__.c.id.type)
     client_id: sa.BindParameter[int] = parameter("caller_client_id", sa.BigInteger)
+    visits_since: sa.BindParameter[str] = parameter("visits_since", DATE.storage)
 
 
 def equals(column: Row, value: Row) -> Condition:

@@ -7,8 +7,10 @@ every API key that is not in force.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -16,8 +18,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from access.accounts.access_token import REFUSED, Claims, RefusedClaims
-from access.caller import GRANT_PROFILES, Caller, GrantKind, Role
-from access.policy import GRANT_TABLES
+from access.caller import VISIT_DAYS, Caller, GrantKind, GrantProfile, Role, grant_profile
+from access.policy import CLIENT_MANAGER, GRANT_TABLES
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
 from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
@@ -25,6 +27,7 @@ from engine.storage.transaction import Transaction
 from models.building import Building
 from models.credential import API_KEYS, CREDENTIALS, SESSIONS
 from models.errors import Fault
+from models.inspector import Inspector
 from models.types import Bound
 from models.user import User
 
@@ -60,9 +63,9 @@ class KeyDigest:
 Credential = Claims | KeyDigest
 """What names the user of a request."""
 
-UserColumns = tuple[str, int | None, int | None, int | None, bool, bool, bool]
+UserColumns = tuple[str, int | None, int | None, int | None, bool, bool, bool, bool]
 """Role, client, disabled until, tokens valid since; whether the session exists; whether the user holds building grants
-and inspection grants."""
+and inspection grants, and whether they are linked to an inspector."""
 LookUp = tuple[UserColumns, ReplicationPositions | None]
 """The user, and on a server with standbys the positions of the snapshot."""
 
@@ -86,6 +89,7 @@ def lookup_statement(database: str, role: Role, with_positions: bool) -> Stateme
             session,
             holds_grant(role, GrantKind.BUILDING, user),
             holds_grant(role, GrantKind.INSPECTION, user),
+            is_inspector(role, user),
             *((last_entry_of(user_id), last_rights()) if with_positions else ()),
         )
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
@@ -110,6 +114,21 @@ def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnEl
     return held
 
 
+def is_inspector(role: Role, user: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Return the condition that an inspector is linked to a user of the role. The link counts for managers only."""
+    if role is not CLIENT_MANAGER:
+        return sa.false()
+    inspector = Inspector.__table__.alias("linked")
+    return sa.exists().where(inspector.c.user_id == user.c.id).select_from(inspector)
+
+
+def visits_since(transaction: Transaction, profile: GrantProfile) -> str | None:
+    """Return the first day whose visits a linked inspector reads."""
+    if not profile.is_inspector:
+        return None
+    return (transaction.today - datetime.timedelta(days=VISIT_DAYS)).isoformat()
+
+
 def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
     """Return the caller of verified claims; raise RefusedClaims if the claims no longer hold."""
     result: LookUp | None = transaction.cached(
@@ -118,7 +137,7 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
     if result is None:
         raise UserGone(REFUSED)
     columns, positions = result
-    role, client_id, disabled_until, tokens_since, has_session, buildings, inspections = columns
+    role, client_id, disabled_until, tokens_since, has_session, buildings, inspections, linked = columns
     if positions is not None:
         transaction.positions = positions
     if (disabled_until or 0) > transaction.unix:
@@ -128,8 +147,10 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
         raise SessionGone(REFUSED)
     if role != claims.role.value or client_id != claims.client_id:
         raise RefusedClaims(REFUSED)
-    profile = GRANT_PROFILES[claims.role, bool(buildings), bool(inspections)]
-    return Caller(claims.user_id, client_id, profile, claims.session_id)
+    profile = grant_profile(claims.role, bool(buildings), bool(inspections), bool(linked))
+    return Caller(
+        claims.user_id, client_id, profile, claims.session_id, visits_since=visits_since(transaction, profile)
+    )
 
 
 def key_digest(text: str) -> KeyDigest | None:
@@ -149,7 +170,7 @@ def look_up_key(transaction: Transaction, key: KeyDigest) -> Caller:
     if row is None:
         raise invalid_key()
     key_id, is_read_only, created_at, expires_at, user_id, role, client_id, tokens_since, *more = row
-    disabled_until, creator_disabled_until, buildings, inspections = more
+    disabled_until, creator_disabled_until, buildings, inspections, linked = more
     if positions is not None:
         transaction.positions = positions
     is_suspended = max(disabled_until or 0, creator_disabled_until or 0) > transaction.unix
@@ -157,8 +178,9 @@ def look_up_key(transaction: Transaction, key: KeyDigest) -> Caller:
         raise invalid_key()
     if expires_at is not None and expires_at <= transaction.unix:
         raise invalid_key()
-    profile = GRANT_PROFILES[Role(role), bool(buildings), bool(inspections)]
-    return Caller(str(user_id), client_id, profile, None, str(key_id), bool(is_read_only))
+    profile = grant_profile(Role(role), bool(buildings), bool(inspections), bool(linked))
+    since = visits_since(transaction, profile)
+    return Caller(str(user_id), client_id, profile, None, str(key_id), bool(is_read_only), since)
 
 
 def invalid_key() -> InvalidApiKey:
@@ -172,7 +194,7 @@ def read_key(transaction: Transaction, key: KeyDigest) -> tuple[tuple[Any, ...] 
     row = transaction.one(statement.sql, statement.bind(Binding(new=(key.text,))))
     if row is None:
         return None, None
-    return tuple(row[:12]), ReplicationPositions(*row[12:]) if with_positions else None
+    return tuple(row[:13]), ReplicationPositions(*row[13:]) if with_positions else None
 
 
 @cache
@@ -180,8 +202,8 @@ def key_statement(database: str, with_positions: bool) -> Statement:
     """Return the statement for an API key and the columns of its user, as in `lookup_statement`."""
     user, creator = User.__table__, CREDENTIALS.alias("creator")
 
-    def holds(kind: GrantKind) -> sa.ColumnElement[bool]:
-        return sa.case(*((user.c.role == role.value, holds_grant(role, kind, user)) for role in Role), else_=sa.false())
+    def by_role(condition: Callable[[Role], sa.ColumnElement[bool]]) -> sa.ColumnElement[bool]:
+        return sa.case(*((user.c.role == role.value, condition(role)) for role in Role), else_=sa.false())
 
     statement = (
         sa.select(
@@ -195,8 +217,9 @@ def key_statement(database: str, with_positions: bool) -> Statement:
             CREDENTIALS.c.tokens_since,
             CREDENTIALS.c.disabled_until,
             creator.c.disabled_until,
-            holds(GrantKind.BUILDING),
-            holds(GrantKind.INSPECTION),
+            by_role(lambda role: holds_grant(role, GrantKind.BUILDING, user)),
+            by_role(lambda role: holds_grant(role, GrantKind.INSPECTION, user)),
+            by_role(lambda role: is_inspector(role, user)),
             *((last_entry_of(user.c.id), last_rights()) if with_positions else ()),
         )
         .select_from(
@@ -217,8 +240,8 @@ def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
     row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
     if row is None:
         return None
-    columns: UserColumns = tuple(row[:7])
-    return columns, ReplicationPositions(*row[7:]) if with_positions else None
+    columns: UserColumns = tuple(row[:8])
+    return columns, ReplicationPositions(*row[8:]) if with_positions else None
 
 
 def is_issued_since(claims: Claims, tokens_since: int | None) -> bool:
@@ -229,13 +252,17 @@ def is_issued_since(claims: Claims, tokens_since: int | None) -> bool:
 
 
 def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
-    """Return a user as a caller, with the profile that holds all kinds of grant; None if there is no such user."""
+    """Return a user as a caller, with a profile that holds every kind of grant and may be an inspector's.
+
+    Return None if there is no such user.
+    """
     statement = person_statement(transaction.dialect.name)
     row = transaction.one(statement.sql, parameters(statement, user_id, None))
     if row is None:
         return None
     role = Role(row[0])
-    return Caller(user_id, row[1], GRANT_PROFILES[role, True, True])
+    profile = grant_profile(role, True, True, role is CLIENT_MANAGER)
+    return Caller(user_id, row[1], profile, visits_since=visits_since(transaction, profile))
 
 
 @cache

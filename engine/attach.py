@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from flask import Flask
 
+from engine.deadlines import FINDING_DEADLINES, parse_deadlines
+from engine.duties import rules  # noqa: F401  # registers the domain rules
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
 from engine.storage.database import CACHED_STATEMENTS_MAX, WRITE_WAIT_SECONDS_MAX, Database
@@ -31,6 +33,7 @@ def attach(app: Flask) -> Database:
     url = sa.make_url(app.config["DATABASE_URL"])
     database = ENGINES[url.get_backend_name()](app, url)
     database.time_zone = time_zone(app.config.get("TIMEZONE", "UTC"))
+    database.finding_deadlines = parse_deadlines(app.config.get("FINDING_DEADLINES", FINDING_DEADLINES))
     app.extensions["walkthrough"] = database
     return database
 

@@ -6,6 +6,7 @@ from models.audit_log import AuditLog
 from models.building import Building
 from models.client import Client
 from models.fields import Model
+from models.finding import Finding, FindingEvent
 from models.grant import (
     ClientAdminBuildingAccess,
     ClientAdminInspectionAccess,
@@ -13,8 +14,10 @@ from models.grant import (
     ClientManagerInspectionAccess,
 )
 from models.inspection import Inspection
+from models.inspection_plan import InspectionPlan
 from models.inspector import Inspector
 from models.report_lead import ReportLead
+from models.schedule import Schedule
 from models.user import User
 
 RESOURCES: dict[str, type[Model]] = {
@@ -24,6 +27,10 @@ RESOURCES: dict[str, type[Model]] = {
     "buildings": Building,
     "inspections": Inspection,
     "reports_lead": ReportLead,
+    "schedules": Schedule,
+    "inspection_plans": InspectionPlan,
+    "findings": Finding,
+    "finding_events": FindingEvent,
     "client_admin_building_access": ClientAdminBuildingAccess,
     "client_manager_building_access": ClientManagerBuildingAccess,
     "client_admin_inspection_access": ClientAdminInspectionAccess,
@@ -62,9 +69,13 @@ __all__ = [
     "ClientAdminInspectionAccess",
     "ClientManagerBuildingAccess",
     "ClientManagerInspectionAccess",
+    "Finding",
+    "FindingEvent",
     "Inspection",
+    "InspectionPlan",
     "Inspector",
     "ReportLead",
+    "Schedule",
     "User",
     "parents_first",
 ]

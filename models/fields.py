@@ -30,6 +30,7 @@ class ColumnDefault(Enum):
     NOW = "the time of the insert"
     NOW_ON_WRITE = "the time of the last write"
     CALLER_ID = "the caller's user id"
+    FINDING_DEADLINE = "the deadline of the row's severity (FINDING_DEADLINES)"
 
 
 Row = Any
@@ -49,7 +50,9 @@ class ColumnInfo:
     bytes_max: int | None = None
     """The length of a text in UTF-8. It defaults to TEXT_BYTES_MAX in tables that the API writes."""
     stored_default: str | int | None = None
-    """The DEFAULT of the table, for statements that omit the column, and for existing rows of a migration."""
+    """The DEFAULT of the table: the value of rows that omit the column, and of existing rows of a migration."""
+    service: bool = False
+    """Only the service changes the column. A payload may name its default in a new row."""
     allowed_values: tuple[str, ...] = ()
     """The only values that the table takes; empty for any."""
     common_values: tuple[str, ...] = ()
@@ -153,6 +156,9 @@ class Model(DeclarativeBase):
     written_by_triggers: ClassVar[bool] = False
     """Whether only triggers write the table. It has neither audit triggers nor CHECKs."""
 
+    written_by_service: ClassVar[bool] = False
+    """Whether only functions and domain rules write the table, beside imports and copies (engine/duties/)."""
+
     expected_rows: ClassVar[int] = 1_000
     """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""
 
@@ -187,7 +193,8 @@ class Model(DeclarativeBase):
     """The order of the console's list, as in `order=`. It defaults to the title, then the key."""
 
     derived: ClassVar[dict[str, Callable[[Row], sa.ColumnElement[Any]]]] = {}
-    """By hidden column: the expression that computes it from the row's other columns. Follows from `tenant`."""
+    """By column: the expression that computes it from the row's other columns. The hidden client follows from `tenant`.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         if cls.tenant not in (None, "id", TENANT_COLUMN):

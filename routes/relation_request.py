@@ -90,6 +90,7 @@ class RelationRequest:
             offset,
             rows_max,
             ZoneInfo(zone) if zone is not None else None,
+            visits_since=caller.visits_since,
         )
 
     def csv_header(self) -> list[str]:

@@ -142,7 +142,7 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
         caller = load_caller(transaction)
         if request.names_email and not policy.sees_all(caller.role, User):
             email_disclosure.require_disclosures_left(transaction, caller)
-        policy.require(caller.role, action, request.relation.model)
+        policy.require(caller.profile, action, request.relation.model)
         plan.require_relationships(request.relation.name, request.shape.root)
         if request.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()

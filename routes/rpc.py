@@ -68,7 +68,7 @@ class Function:
 
 
 def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id, caller.visits_since)
 
 
 def dashboard(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from engine import audit
 from engine.query.catalog import Relation, catalog
 from engine.query.plan_cache import PLANS_MAX
-from engine.query.rule import Action, ReadScope
+from engine.query.rule import UNRESTRICTED
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.insert import IMPORTED_ID_MAX, default_value, require_id
@@ -50,26 +50,6 @@ def archive_tables() -> list[str]:
 
 class InvalidArchive(Fault):
     """A document that is no archive, or a row in it that cannot be inserted."""
-
-
-class Unrestricted:
-    """The rule of the command line, which permits everything."""
-
-    def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
-        return sa.true()
-
-    def check(self, model: Any, row: Any) -> sa.ColumnElement[bool]:
-        return sa.true()
-
-    def implied(self, model: Any, by: Any) -> bool:
-        return False
-
-    def read_scope(self, model: Any) -> ReadScope:
-        return ReadScope.EVERYTHING
-
-    @property
-    def protected_columns(self) -> frozenset[str]:
-        return frozenset()
 
 
 def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
@@ -153,7 +133,7 @@ def import_row(transaction: Transaction, relation: Relation, row: dict[str, obje
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            value = default_value(attribute.default, transaction.now, Binding())
+            value = default_value(attribute, transaction, Binding(), row)
             if value is not None:
                 values[name] = value
     columns = tuple(values)
@@ -166,7 +146,7 @@ def import_row(transaction: Transaction, relation: Relation, row: dict[str, obje
 @lru_cache(maxsize=PLANS_MAX)
 def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Statement:
     """Return the INSERT of one row with these columns."""
-    return WriteBuilder(database, name, Unrestricted()).insert(columns)
+    return WriteBuilder(database, name, UNRESTRICTED).insert(columns)
 
 
 def export_archive(transaction: Transaction) -> Iterator[str]:

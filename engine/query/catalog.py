@@ -60,6 +60,15 @@ class Attribute:
     def default(self) -> ColumnDefault | None:
         return self.info.default
 
+    @property
+    def stored_default(self) -> str | int | None:
+        return self.info.stored_default
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a payload may omit the column although it is required."""
+        return self.default is not None or self.stored_default is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
@@ -94,6 +103,11 @@ class Relation:
     def sequence_column(self) -> str | None:
         """The column whose values the database generates from a sequence, or None."""
         return next((name for name, each in self.attributes.items() if each.default is ColumnDefault.SEQUENCE), None)
+
+    @property
+    def service_columns(self) -> frozenset[str]:
+        """The columns that only the service changes."""
+        return frozenset(name for name, each in self.attributes.items() if each.info.service)
 
     def attribute(self, name: str) -> Attribute:
         """Return a visible column; raise UnknownColumn if there is none."""
@@ -149,7 +163,7 @@ class Relationship:
 
     source: str
     target: str
-    cardinality: str  # many-to-one, one-to-many, many-to-many
+    cardinality: str  # many-to-one, one-to-many, one-to-one, many-to-many
     constraint: str
     pairs: tuple[tuple[str, str], ...]
     junction: str | None = None
@@ -158,7 +172,7 @@ class Relationship:
 
     @property
     def to_one(self) -> bool:
-        return self.cardinality == "many-to-one"
+        return self.cardinality in ("many-to-one", "one-to-one")
 
     def matches(self, target: str, hint: str | None) -> bool:
         """Return whether `target!hint` refers to this relationship, by PostgREST's rules."""
@@ -205,12 +219,13 @@ class Catalog:
         """Yield the relationships of a relation, in both directions of each foreign key."""
         for relation in self.relations.values():
             for fk in relation.foreign_keys:
+                is_unique = (fk.column,) in relation.uniques.values()
                 if fk.relation == source:
                     pairs = ((fk.column, fk.referred_column),)
-                    yield Relationship(source, fk.referred, "many-to-one", fk.name, pairs)
+                    yield Relationship(source, fk.referred, "one-to-one" if is_unique else "many-to-one", fk.name, pairs)
                 if fk.referred == source:
                     pairs = ((fk.referred_column, fk.column),)
-                    yield Relationship(source, fk.relation, "one-to-many", fk.name, pairs)
+                    yield Relationship(source, fk.relation, "one-to-one" if is_unique else "one-to-many", fk.name, pairs)
             yield from self.many_to_many_from(source, relation)
 
     def many_to_many_from(self, source: str, junction: Relation) -> Iterator[Relationship]:

@@ -51,6 +51,7 @@ class CheckViolation(ConstraintViolation):
 CHECKS = {
     "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled or demoted",
     "users_id_stays_check": "the id of a user cannot be changed",
+    "inspectors_user_role_check": "an inspector is linked to a user with the role client_manager only",
     "clients_id_once_check": "a client had this id before, and ids are not reused",
 }
 

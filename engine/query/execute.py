@@ -13,7 +13,7 @@ from engine.query.catalog import Relation
 from engine.query.constraints import NotNullViolation
 from engine.query.large_results import LARGE_BYTES, take_slot
 from engine.query.read import plan as read_plan
-from engine.query.rule import Rule
+from engine.query.rule import UNRESTRICTED, Rule
 from engine.query.shape import Query, Shape
 from engine.query.statement import LARGE_CHARACTERS, Binding, Statement
 from engine.query.write import plan as write_plan
@@ -23,6 +23,7 @@ from engine.query.write.constraint_diagnosis import (
     diagnose_write,
     remaining_reference,
 )
+from engine.query.write.domain_rules import DOMAIN_RULES
 from engine.query.write.insert import (
     Conflict,
     Insertion,
@@ -168,14 +169,36 @@ def insert(
     write = insert_new if insertion.conflict is Conflict.FAIL else upsert
     result = write(transaction, relation, insertion, rule, rows)
     check_row_count(len(result.keys))
+    domain_rule = DOMAIN_RULES.get(relation.name)
+    if domain_rule is not None and result.keys:
+        is_new = result.inserted == len(result.keys)
+        if is_new:
+            domain_rule.inserted(transaction, result.keys)
+        else:
+            domain_rule.merged(transaction, result.keys, frozenset(insertion.columns))
     return with_representation(transaction, relation, result, rule, binding, shape)
 
 
+def protected_columns(relation: Relation, rule: Rule) -> frozenset[str]:
+    """Return the columns that a payload may not set: those of the rule, and those that only the service changes."""
+    return rule.protected_columns if rule is UNRESTRICTED else rule.protected_columns | relation.service_columns
+
+
 def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rule) -> None:
-    """Raise ProtectedColumn if the rows set a protected column. An upsert checks its key columns itself."""
-    protected = rule.protected_columns
+    """Raise ProtectedColumn if the rows set a protected column. An upsert checks its key columns itself.
+
+    New rows may name the default of a column that only the service changes.
+    """
+    protected = protected_columns(relation, rule)
     for name in insertion.columns:
         if name not in protected:
+            continue
+        attribute = relation.attributes[name]
+        if (
+            attribute.info.service
+            and insertion.conflict is Conflict.FAIL
+            and all(row.get(name, attribute.stored_default) == attribute.stored_default for row in insertion.rows)
+        ):
             continue
         is_upsert_key = name in relation.key and insertion.conflict is not Conflict.FAIL
         rows = insertion.rows_with(name)
@@ -198,11 +221,12 @@ def update(
 ) -> WriteResult:
     """Update all rows that match the filters and that the rule allows, or none. `changes` are raw JSON values."""
     check_representation(transaction, relation, rule, shape)
+    protected = protected_columns(relation, rule)
     for name in changes:
-        if name in rule.protected_columns:
+        if name in protected:
             raise protected_column(name, is_update=True)
     new = {
-        name: default_value(relation.payload_attribute(name).default, transaction.now, binding)
+        name: default_value(relation.payload_attribute(name), transaction, binding, {})
         if value is DEFAULT
         else convert_value(relation.payload_attribute(name), value, binding)
         for name, value in changes.items()
@@ -215,6 +239,9 @@ def update(
     if not keys:
         keys = update_matching(transaction, relation, plan, new, binding)
     check_row_count(len(keys))
+    domain_rule = DOMAIN_RULES.get(relation.name)
+    if domain_rule is not None and keys:
+        domain_rule.updated(transaction, keys, frozenset(changes))
     return with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
 
 
@@ -287,6 +314,9 @@ def delete(
     check_row_count(len(keys))
     result = with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
     if keys:
+        domain_rule = DOMAIN_RULES.get(relation.name)
+        if domain_rule is not None:
+            domain_rule.deleting(transaction, keys)
         bound = binding.replace(keys=keys_as_json(keys))
         with diagnose_deletion(transaction, relation, keys):
             transaction.run(plan.delete.sql, plan.delete.bind(bound))

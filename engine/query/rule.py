@@ -7,7 +7,7 @@ implements it.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -55,3 +55,26 @@ class Rule(Protocol):
         ...
 
     def __hash__(self) -> int: ...
+
+
+class Unrestricted:
+    """The rule of the command line and of domain rules, which permits everything."""
+
+    def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def check(self, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def implied(self, model: Any, by: Any) -> bool:
+        return False
+
+    def read_scope(self, model: Any) -> ReadScope:
+        return ReadScope.EVERYTHING
+
+    @property
+    def protected_columns(self) -> frozenset[str]:
+        return frozenset()
+
+
+UNRESTRICTED = Unrestricted()

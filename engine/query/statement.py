@@ -34,6 +34,7 @@ class Binding:
     rows: str = "[]"
     new: tuple[Bound, ...] = ()
     now: str = ""
+    visits_since: str | None = None
 
     def replace(
         self, *, keys: str | None = None, rows: str | None = None, new: tuple[Bound, ...] | None = None
@@ -51,6 +52,7 @@ class Binding:
             self.rows if rows is None else rows,
             self.new if new is None else new,
             self.now,
+            self.visits_since,
         )
 
 
@@ -69,6 +71,7 @@ SHARED_SLOTS: dict[str, Slot] = {
     "keys": lambda binding: binding.keys,
     "rows": lambda binding: binding.rows,
     "now": lambda binding: binding.now,
+    "visits_since": lambda binding: binding.visits_since,
 }
 
 

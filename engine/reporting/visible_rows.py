@@ -19,12 +19,14 @@ class VisibleRows:
     rule: Rule
     caller_id: str | None
     caller_client_id: int | None
+    visits_since: str | None = None
 
     def binding(self, keys: str = "[]", **values: Bound) -> Binding:
         """Return the parameter values of a statement. `keys` is a JSON array of ids."""
         return Binding(
             caller_id=self.caller_id,
             caller_client_id=self.caller_client_id,
+            visits_since=self.visits_since,
             keys=keys,
             new=counts.parameter_values(**values),
         )

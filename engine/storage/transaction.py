@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
+from engine.deadlines import DEFAULT_DEADLINES, Deadline
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
@@ -107,6 +108,9 @@ class Transaction:
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
+
+    finding_deadlines: Mapping[str, Deadline] = DEFAULT_DEADLINES
+    """The deadlines of findings by severity, which the database sets."""
 
     def __init__(
         self,

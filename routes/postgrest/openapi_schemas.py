@@ -33,6 +33,7 @@ DEFAULT_DESCRIPTIONS: Final = {
     ColumnDefault.NOW: "the time of creation",
     ColumnDefault.NOW_ON_WRITE: "the time of the last write",
     ColumnDefault.CALLER_ID: "the caller",
+    ColumnDefault.FINDING_DEADLINE: "the deadline of the severity",
 }
 
 ERROR: Final[Json] = {
@@ -106,8 +107,13 @@ def new_row(relation: Relation) -> Json:
     attributes = relation.attributes.values()
     return {
         **changes(relation),
-        "required": [each.name for each in attributes if each.required and each.default is None],
+        "required": [each.name for each in attributes if is_required(each)],
     }
+
+
+def is_required(attribute: Attribute) -> bool:
+    """Return whether a new row has to name the column."""
+    return attribute.required and not attribute.has_default and not attribute.info.service
 
 
 def changes(relation: Relation) -> Json:
@@ -173,6 +179,10 @@ def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
         notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
     if attribute.default is not None:
         notes.append(f"Default: {DEFAULT_DESCRIPTIONS[attribute.default]}.")
+    elif attribute.stored_default not in (None, ""):
+        notes.append(f"Default: `{attribute.stored_default}`.")
+    if attribute.info.service:
+        notes.append("Only the service changes it.")
     description = {"description": " ".join(notes)} if notes else {}
     examples = {"examples": [attribute.info.example]} if attribute.info.example is not None else {}
     return {**schema, **description, **examples}

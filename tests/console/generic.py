@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from access import policy
-from access.caller import Role
+from access.caller import GrantProfile, Role
 from engine.query.rule import Action
 from models.fields import Model
 from routes.console.components.tables import Table, all_tables
@@ -40,7 +40,7 @@ class GenericPage:
 
     def permits(self, who: str) -> bool:
         role = ROLES[who]
-        return self.table.hooks.allowed(role) and policy.permits(role, self.action, self.table.model)
+        return self.table.hooks.allowed(role) and policy.permits(GrantProfile(role), self.action, self.table.model)
 
 
 def key_text(table: Table, row: Mapping[str, object]) -> str:
@@ -55,7 +55,7 @@ def known_key(table: Table) -> str:
 
 
 def is_served(model: type[Model], action: Action) -> bool:
-    return any(policy.permits(role, action, model) for role in Role)
+    return any(policy.may_permit(role, action, model) for role in Role)
 
 
 def generic_pages() -> Iterator[GenericPage]:

@@ -200,7 +200,7 @@ class RuleWithoutCheck(AccessRule):
 @pytest.mark.parametrize("profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES))))
 def test_single_and_bulk_statements_check_the_same_rules(database: str, profile: GrantProfile) -> None:
     for name, relation in catalog().relations.items():
-        if not permits(profile.role, Action.INSERT, relation.model):
+        if not permits(profile, Action.INSERT, relation.model):
             continue
         columns = tuple(relation.attributes)
         statements = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -134,7 +135,7 @@ def row_layout(relation_name: str, named: tuple[str, ...], default_missing: bool
     attributes = catalog().relations[relation_name].attributes
     unnamed = [
         each for name, each in attributes.items()
-        if name not in named and each.default not in (None, ColumnDefault.SEQUENCE)
+        if name not in named and each.has_default and each.default is not ColumnDefault.SEQUENCE
     ]  # fmt: skip
     constant = [each for each in unnamed if default_source(each).is_constant]
     unnamed = [*(each for each in unnamed if each not in constant), *constant]
@@ -156,6 +157,13 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
     """Return the source of a named column: the row's JSON value, or the default or null if the row has none."""
     name, convert = attribute.name, attribute.type.read_json
     missing = default_source(attribute).from_row if default_missing else null_value
+    if attribute.default is ColumnDefault.FINDING_DEADLINE:
+        deadline = default_source(attribute).from_row
+        return ColumnSource(
+            lambda rows, row: deadline(rows, row)
+            if row.get(name) is None
+            else convert_value(attribute, row[name], rows.request)
+        )
     if attribute.type is TIMESTAMP:
         return ColumnSource(
             lambda rows, row: convert_value(attribute, row[name], rows.request) if name in row else missing(rows, row)
@@ -174,11 +182,11 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
 
 def default_source(attribute: Attribute) -> ColumnSource:
     """Return the source of a column's default."""
-    kind = attribute.default
-    if kind is None:
+    if not attribute.has_default:
         return ColumnSource(null_value, is_constant=True)
     return ColumnSource(
-        lambda rows, row: default_value(kind, rows.now, rows.request), is_constant=kind is not ColumnDefault.RANDOM_UUID
+        lambda rows, row: default_value(attribute, rows.transaction, rows.request, row),
+        is_constant=attribute.default not in DEFAULTS_OF_ROWS,
     )
 
 
@@ -186,13 +194,31 @@ def null_value(rows: InsertRows, row: Row) -> Bound:
     return None
 
 
-def default_value(kind: ColumnDefault | None, now: str, binding: Binding) -> Bound:
-    """Return a column's default; None if it has none or if the database generates it from a sequence."""
+DEFAULTS_OF_ROWS = (ColumnDefault.RANDOM_UUID, ColumnDefault.FINDING_DEADLINE)
+"""The defaults that differ between rows."""
+
+
+def default_value(attribute: Attribute, transaction: Transaction, binding: Binding, row: Row) -> Bound:
+    """Return a column's default in a row; None if it has none or if the database generates it from a sequence."""
+    kind = attribute.default
     if kind is ColumnDefault.RANDOM_UUID:
         return new_uuid()
     if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
-        return now
-    return binding.caller_id if kind is ColumnDefault.CALLER_ID else None
+        return transaction.now
+    if kind is ColumnDefault.FINDING_DEADLINE:
+        return finding_deadline(transaction, row)
+    return binding.caller_id if kind is ColumnDefault.CALLER_ID else attribute.stored_default
+
+
+def finding_deadline(transaction: Transaction, row: Row) -> str | None:
+    """Return the deadline of a finding by its severity; None for an unknown one, which the table refuses."""
+    deadline = transaction.finding_deadlines.get(str(row.get("severity")))
+    if deadline is None:
+        return transaction.now
+    found = transaction.moment
+    if isinstance(given := row.get("created_at"), str):
+        found = datetime.datetime.fromisoformat(read_timestamp(given))
+    return deadline.after(found, transaction.time_zone)
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

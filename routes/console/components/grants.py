@@ -41,7 +41,7 @@ def grantable_roles(caller: Caller, kind: GrantKind) -> list[Role]:
     return [
         role
         for (role, each), grants in GRANT_TABLES.items()
-        if each is kind and policy.permits(caller.role, Action.INSERT, grants.model)
+        if each is kind and policy.permits(caller.profile, Action.INSERT, grants.model)
     ]
 
 
@@ -141,7 +141,7 @@ def visible_without_grant(caller: Caller, user_id: str, ids: list[int]) -> set[i
 def create_grants(transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]) -> int:
     """Create grants and return the number of new ones."""
     grants = grant_table(caller, user_id, kind)
-    policy.require(caller.role, Action.INSERT, grants.model)
+    policy.require(caller.profile, Action.INSERT, grants.model)
     role = next(role for (role, _), each in GRANT_TABLES.items() if each is grants)
     return assignments.assign_to_user(transaction, caller, role, user_id, kind, ids).created
 

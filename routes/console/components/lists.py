@@ -130,5 +130,5 @@ def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:
 def admit_reader(transaction: Transaction, name: str) -> Caller:
     """Return the caller as of this transaction; raise a fault if their session or privilege has ended."""
     caller = auth.admit_session(transaction)
-    policy.require(caller.role, Action.READ, queries.relation(name).model)
+    policy.require(caller.profile, Action.READ, queries.relation(name).model)
     return caller

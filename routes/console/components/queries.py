@@ -145,13 +145,13 @@ def count_rows(caller: Caller, name: str, text: str) -> int:
 
 def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> bool:
     """Return whether the caller may perform the action on the row of these filters."""
-    if not policy.permits(caller.role, action, relation(name).model):
+    if not policy.permits(caller.profile, action, relation(name).model):
         return False
     return first_row(caller, name, filters, within=action) is not None
 
 
 def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id)
+    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id, caller.visits_since)
 
 
 def relation(name: str) -> Relation:
@@ -159,7 +159,9 @@ def relation(name: str) -> Relation:
 
 
 def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
-    return Binding(values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX)
+    return Binding(
+        values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX, visits_since=caller.visits_since
+    )
 
 
 # Writing
@@ -170,7 +172,7 @@ def insert(name: str, row: Row) -> str:
     target = relation(name)
     with writing() as transaction:
         caller = load_caller(transaction)
-        policy.require(caller.role, Action.INSERT, target.model)
+        policy.require(caller.profile, Action.INSERT, target.model)
         written = execute.insert(
             transaction,
             AccessRule(caller.profile),
@@ -203,7 +205,7 @@ def write(
     transaction: Transaction, caller: Caller, action: Action, name: str, text: str, run: Callable[..., WriteResult]
 ) -> int:
     target = relation(name)
-    policy.require(caller.role, action, target.model)
+    policy.require(caller.profile, action, target.model)
     query = querystring.parse(text.encode())
     assert query.shape.root.conditions, "a write needs a filter"
     written = run(

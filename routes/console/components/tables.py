@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from access import policy
-from access.caller import Caller, Role
+from access.caller import Caller, GrantProfile, Role
 from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
 from engine.query.rule import Action
 from models.errors import Fault
@@ -170,11 +170,11 @@ class Table:
         return self.select(",".join(dict.fromkeys(columns)))
 
     def permits(self, caller: Caller, action: Action) -> bool:
-        """Return whether the caller's role has the privilege and may open the pages."""
-        return self.permits_role(caller.role, action)
+        """Return whether the caller has the privilege and may open the pages."""
+        return self.permits_profile(caller.profile, action)
 
-    def permits_role(self, role: Role, action: Action) -> bool:
-        return self.hooks.allowed(role) and policy.permits(role, action, self.model)
+    def permits_profile(self, profile: GrantProfile, action: Action) -> bool:
+        return self.hooks.allowed(profile.role) and policy.permits(profile, action, self.model)
 
     @property
     def writable(self) -> set[str]:
@@ -182,7 +182,9 @@ class Table:
         return {
             each.name
             for each in self.relation.attributes.values()
-            if each.default is None and (each.name not in self.relation.key or each.name in self.references)
+            if each.default is None
+            and not each.info.service
+            and (each.name not in self.relation.key or each.name in self.references)
         }
 
     def choice_query(self) -> str:

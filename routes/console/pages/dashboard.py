@@ -39,7 +39,7 @@ def dashboard(caller: Caller) -> Response:
     with reading() as transaction:
         numbers = read_dashboard(transaction, queries.visible_to(caller))
         # The steps count every row, so only a role that may create clients sees them.
-        steps = read_first_steps(transaction) if policy.permits(caller.role, Action.INSERT, Client) else []
+        steps = read_first_steps(transaction) if policy.permits(caller.profile, Action.INSERT, Client) else []
         today = transaction.today
     return render_page(
         "dashboard.html",

@@ -53,7 +53,7 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
 
 def entries_link(table: Table, caller: Caller, row: Row) -> list[tuple[str, str]]:
     """Return the link to a row's entries in the audit log, if the caller may read the log."""
-    is_reader = policy.may_administer(caller.role) and policy.permits(caller.role, Action.READ, AuditLog)
+    is_reader = policy.may_administer(caller.role) and policy.permits(caller.profile, Action.READ, AuditLog)
     if not is_reader or table.model is AuditLog:
         return []
     url = f"{PATH}/{AuditLog.__tablename__}?relation=eq.{table.name}&row_key=eq.{table.key_text(row)}"
@@ -105,7 +105,7 @@ def confirm_deletion(table: Table, caller: Caller, key: object) -> Response:
     takes: dict[str, int] = {}
     stops: dict[str, int] = {}
     for other, foreign_key in referring(table):
-        if foreign_key.ondelete == "SET NULL" or not policy.permits(caller.role, Action.READ, other.model):
+        if foreign_key.ondelete == "SET NULL" or not policy.permits(caller.profile, Action.READ, other.model):
             continue
         referred = row[foreign_key.referred_column]
         count = queries.count_rows(caller, other.name, f"{foreign_key.column}=eq.{referred}")
@@ -145,7 +145,7 @@ def register_tables(state: BlueprintSetupState) -> None:
     for table in all_tables():
         has_forms = not table.hooks.own_forms and table.model.grant is None
         actions = Action if has_forms else (Action.READ, Action.DELETE)
-        permitted = {action for action in actions if any(policy.permits(role, action, table.model) for role in Role)}
+        permitted = {action for action in actions if any(policy.may_permit(role, action, table.model) for role in Role)}
         for suffix, action, view, submit in VIEWS:
             if action in permitted:
                 register_view(state, table, suffix, action, view, submit)

@@ -20,7 +20,7 @@ from access import policy
 from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.accounts.sign_in import IssuedSession
-from access.caller import Caller, Role
+from access.caller import Caller, GrantProfile, Role
 from access.decorators import authenticator, current_time, load_caller, require, set_requirement
 from engine.current import reading
 from engine.query.rule import Action
@@ -68,7 +68,7 @@ class KioskTokenRequired(Fault):
 
 def requires_session(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that any signed-in user may open. See `guarded` for `shares_snapshot`."""
-    return guarded(lambda role: True, "this page", "caller", writes, shares_snapshot)
+    return guarded(lambda profile: True, "this page", "caller", writes, shares_snapshot)
 
 
 def requires(
@@ -83,7 +83,7 @@ def requires(
     See `guarded` for `shares_snapshot`.
     """
     return guarded(
-        lambda role: allowed(role) and policy.permits(role, action, model),
+        lambda profile: allowed(profile.role) and policy.permits(profile, action, model),
         f"table {model.__tablename__}",
         f"{action.value} {model.__tablename__}",
         action is not Action.READ,
@@ -93,11 +93,11 @@ def requires(
 
 def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that requires the privilege to write users. See `guarded` for `shares_snapshot`."""
-    return guarded(policy.may_administer, "table users", "administrator", writes, shares_snapshot)
+    return guarded(lambda profile: policy.may_administer(profile.role), "table users", "administrator", writes, shares_snapshot)
 
 
 def guarded(
-    allowed: Callable[[Role], bool], denied: str, requirement: str, writes: bool, shares_snapshot: bool = True
+    allowed: Callable[[GrantProfile], bool], denied: str, requirement: str, writes: bool, shares_snapshot: bool = True
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
@@ -115,11 +115,11 @@ def guarded(
             elif shares_snapshot:
                 with reading() as transaction:
                     caller = admit_session(transaction)
-                    require(allowed, caller.role, denied)
+                    require(allowed, caller.profile, denied)
                     return view(caller, *arguments, **keywords)
             with reading() as transaction:
                 caller = admit_session(transaction)
-            require(allowed, caller.role, denied)
+            require(allowed, caller.profile, denied)
             return view(caller, *arguments, **keywords)
 
         kind = "form" if writes else "page"

@@ -1,0 +1,35 @@
+"""The interface of domain rules: what a write of one table checks, and what follows from it in the same transaction.
+
+Every write of the API, of functions and of the console runs them. An archive's import and `flask copy` do not: their
+rows are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.query.write.insert import Key
+    from engine.storage.transaction import Transaction
+
+
+class DomainRule:
+    """The rule of one table. Each method may raise a fault, which undoes the write."""
+
+    def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        """Run after rows were inserted. `keys` are theirs, in the order of the payload."""
+
+    def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        """Run after rows were updated. `columns` are the changed ones."""
+
+    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        """Run after an upsert that inserted some of the rows and updated the others."""
+        self.updated(transaction, keys, columns)
+
+    def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        """Run before rows are deleted."""
+
+
+DOMAIN_RULES: dict[str, DomainRule] = {}
+"""The rules, by table. `engine/duties/rules.py` fills it."""

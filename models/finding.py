@@ -1,0 +1,100 @@
+"""The findings of inspections, and the events of findings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import sqlalchemy as sa
+
+from models.fields import ColumnDefault, Index, Model, Row, column, references
+from models.inspection_plan import InspectionPlan
+from models.types import BIGINT, TEXT, TIMESTAMP, UUID
+
+SEVERITIES = ("life_threatening", "severe", "moderate", "low")
+OPEN, FIXED, VERIFIED, WAIVED = STATUSES = ("open", "fixed", "verified", "waived")
+EVENT_KINDS = ("made", "fixed", "verified", "waived", "reopened", "extended", "remark")
+
+
+def case_of_inspection(row: Row) -> sa.ColumnElement[int]:
+    """Return the case of a finding's inspection: that of its plan, or else the inspection itself."""
+    plan = InspectionPlan.__table__.alias("derived_plans")
+    case_id = sa.select(plan.c.case_id).where(plan.c.inspection_id == row.inspection_id)
+    return sa.func.coalesce(case_id.scalar_subquery(), row.inspection_id)
+
+
+class Finding(Model):
+    """A defect that an inspection found, with its deadline. move_findings changes its status."""
+
+    __tablename__ = "findings"
+    tenant: ClassVar = "inspection_id"
+    expected_rows: ClassVar = 100_000
+    list_order: ClassVar = "due_at.asc"
+    title_column: ClassVar = "description"
+    unique: ClassVar = {"ref_key": ("ref",)}
+    indexes: ClassVar = (
+        Index("findings_inspection_id", ("inspection_id", "client_id"), distinct=(3, 3)),
+        Index("findings_case_id", ("case_id", "status"), distinct=(3, 2)),
+        Index("findings_status", ("client_id", "status", "due_at", "id"), distinct=(5_000, 1_250, 1, 1)),
+    )
+
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
+    inspection_id = column(
+        BIGINT, references("inspections.id", on_delete="cascade", on_update="cascade"), required=True,
+        label="Inspection", listed=True, example=1,
+    )  # fmt: skip
+    case_id = column(
+        BIGINT, required=True, service=True, label="Case", help="The id of the first inspection of the case.", example=1
+    )
+    ref = column(UUID, label="Reference", help="An id that an offline client chooses, so that it can repeat a request.")
+    place = column(TEXT, listed=True, searchable=True, example="3D, bathroom")
+    item = column(TEXT, listed=True, searchable=True, example="Smoke alarm")
+    code = column(TEXT, help="The rule that the building does not meet.", searchable=True, example="NSPIRE SA-1")
+    description = column(
+        TEXT, required=True, listed=True, narrow=True, searchable=True, multiline=True, example="No smoke alarm."
+    )
+    severity = column(
+        TEXT, required=True, allowed_values=SEVERITIES, listed=True, narrow=True, example="moderate"
+    )  # fmt: skip
+    status = column(
+        TEXT, required=True, service=True, stored_default="open", allowed_values=STATUSES, listed=True, narrow=True,
+        example="open",
+    )  # fmt: skip
+    due_at = column(
+        TIMESTAMP, required=True, default=ColumnDefault.FINDING_DEADLINE, label="Due", listed=True,
+        help="The deadline. By default it follows from the severity.", example="2026-01-31T12:00:00+00:00",
+    )  # fmt: skip
+    closed_at = column(TIMESTAMP, service=True, label="Closed", help="When the finding was verified or waived.")
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Found")
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+
+
+Finding.derived = {**Finding.derived, "case_id": case_of_inspection}
+
+
+class FindingEvent(Model):
+    """One step of a finding: who made, fixed, verified, waived, reopened or extended it. Functions write it."""
+
+    __tablename__ = "finding_events"
+    tenant: ClassVar = "finding_id"
+    written_by_service: ClassVar = True
+    expected_rows: ClassVar = 300_000
+    label: ClassVar = "Event"
+    plural: ClassVar = "Events"
+    title_column: ClassVar = "at"
+    list_order: ClassVar = "id.asc"
+
+    id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
+    finding_id = column(
+        BIGINT, references("findings.id", on_delete="cascade"), required=True, label="Finding", listed=True, example=1
+    )
+    at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Time", listed=True)
+    user_id = column(
+        UUID, references("users.id", on_delete="set null"), default=ColumnDefault.CALLER_ID, label="Person", listed=True
+    )
+    kind = column(TEXT, required=True, allowed_values=EVENT_KINDS, listed=True, narrow=True, example="fixed")
+    inspection_id = column(
+        BIGINT, label="Visit", help="The inspection during which it happened.", listed=True, example=1
+    )
+    note = column(TEXT, listed=True, multiline=True, example="Replaced the alarm.")
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
