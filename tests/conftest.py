@@ -23,6 +23,10 @@
 
 So moe sees inspection 3 without its building 2, and mia sees nothing. ada reads building 5 of the other client and
 its inspection 8, without write access. bob reads inspection 3 of the other client. No row has the id 999.
+
+    schedules  1 building 1    2 building 4    3 building 5    4 building 2: all have ended, so no plan is open
+    plans      of inspections 1, 3, 6, 8
+    findings   1 inspection 2    2 inspection 6    3 inspection 3    4 inspection 8, with one event each
 """
 
 import gc
@@ -42,6 +46,7 @@ from engine.maintenance import migrations
 from engine.maintenance.import_export import archive_tables
 from tests.support import databases, tokens
 from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
+from tests.support.set_clock import SetClock
 
 DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
@@ -367,15 +372,17 @@ def api(database: Database) -> Callable[[str | Person | Bearer], Api]:
 def world(tmp_path: pathlib.Path) -> Iterator[Callable[..., Callable]]:
     """`world(rows)` creates a database of any tables and rows and returns its `api`.
 
-    A missing table is empty; `config` has settings of the service.
+    A missing table is empty; `config` has settings of the service. The clock shows `moment`, if there is one.
     """
     numbers = count(1)
     with ExitStack() as lent:
 
-        def make(rows: dict[str, list[dict]], **config: object) -> Callable:
+        def make(rows: dict[str, list[dict]], moment: str | None = None, **config: object) -> Callable:
             file = tmp_path / f"world{next(numbers)}.db"
             app = open_app(file, **config) if config else lent.enter_context(reused_app(file))
             import_world(app, file, rows)
+            if moment is not None:
+                app.extensions["walkthrough"].clock = SetClock(moment)
             return api_over(Database(lambda: app, None, app))
 
         yield make

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.maintenance.import_export import Unrestricted
+from engine.query.rule import UNRESTRICTED
 from engine.postgres.transaction import ServerTransaction
 from engine.query.write import insert as insertions
 from engine.query.write import plan as mutate
@@ -312,7 +312,7 @@ def test_full_disk_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, p
 def test_older_sqlite_gets_supported_sql(monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str) -> None:
     monkeypatch.setattr(sqlite.driver, "sqlite_version_info", version)
 
-    plan = mutate.InsertPlan("sqlite", "inspectors", ("name",), (), Unrestricted())
+    plan = mutate.InsertPlan("sqlite", "inspectors", ("name",), (), UNRESTRICTED)
 
     assert plan.insert_all is not None
     assert f"FROM {name}(?)" in plan.insert_all.sql

@@ -204,4 +204,4 @@ def columns_and_placeholders(row: dict) -> str:
 
 
 def order(table: str) -> str:
-    return ", ".join(oracle.KEYS.get(table, ("id",)))
+    return ", ".join(oracle.PRIMARY_KEYS.get(table, ("id",)))

@@ -6,7 +6,7 @@ of a probe decide which probes run first for a mutant.
 
 from collections.abc import Iterable
 
-from access.caller import Role
+from access.caller import GrantProfile, Role
 from tests.conftest import ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
@@ -40,7 +40,7 @@ def route_probes(instance: ServiceInstance) -> list[Probe]:
         if not rule.endpoint.startswith(UNPROBED_ENDPOINTS) and is_guarded_view(view):
             path = str(rule).replace("<user_id>", UNKNOWN_USER_ID).replace("<name>", "nothing")
             closure = dict(zip(view.__code__.co_freevars, view.__closure__, strict=True))
-            open_to_managers = closure["allowed"].cell_contents(Role.CLIENT_MANAGER)
+            open_to_managers = closure["allowed"].cell_contents(GrantProfile(Role.CLIENT_MANAGER))
             probes += [
                 route_probe(rule.endpoint, method, path, open_to_managers)
                 for method in sorted(rule.methods - {"OPTIONS", "HEAD"})

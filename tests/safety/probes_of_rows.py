@@ -154,10 +154,10 @@ WRITES: list[tuple] = [
     ("root", "DELETE", f"/users?id=eq.{ROOT}", None, (400, "23514", None)),
     ("root", "PATCH", f"/users?id=eq.{ROOT}", {"role": "client_admin", "client_id": 1},
      (400, "23514", None)),
-    *[("ada", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
+    *[("ada", method, f"/{table}?{oracle.PRIMARY_KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
       for table in ("clients", "inspectors", ADM_BUILDING, ADM_INSPECTION)
       for method in ("POST", "PATCH", "DELETE")],
-    *[("moe", method, f"/{table}?{oracle.KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
+    *[("moe", method, f"/{table}?{oracle.PRIMARY_KEYS.get(table, ('id',))[0]}=not.is.null", {}, NO_PRIVILEGE)
       for table in MODELLED_TABLES for method in ("POST", "PATCH", "DELETE")],
 ]  # fmt: skip
 

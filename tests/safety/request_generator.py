@@ -90,7 +90,7 @@ class RequestGenerator(ReadGenerator):
 
     def upsert_request(self, table: str) -> HttpRequest:
         row = self.row(table)
-        key = oracle.KEYS.get(table, ("id",))
+        key = oracle.PRIMARY_KEYS.get(table, ("id",))
         for column in key:
             row.setdefault(column, self.vocabulary.draw(self.rng, table, column))
         where = "&".join(f"{column}=eq.{escaped(row[column])}" for column in key)
@@ -136,8 +136,23 @@ class RequestGenerator(ReadGenerator):
                 "notes": f"New {self.serial}",
             },
             "reports_lead": lambda: {"inspection_id": draw(rng, "inspections", "id"), "result": "negative"},
+            "schedules": lambda: {
+                "building_id": draw(rng, "buildings", "id"),
+                "inspection_type": "fire",
+                "title": f"New {self.serial}",
+                "every": 1,
+                "unit": "year",
+                "first_due": "2025-07-01",
+            },
+            "inspection_plans": lambda: {"inspection_id": draw(rng, "inspections", "id"), "outcome": "done"},
+            "findings": lambda: {
+                "inspection_id": draw(rng, "inspections", "id"),
+                "description": f"New {self.serial}",
+                "severity": "low",
+            },
+            "finding_events": lambda: {"finding_id": draw(rng, "findings", "id"), "note": f"New {self.serial}"},
         }[table]()
-        if self.chance(0.35):
+        if self.chance(0.35) and table != "inspection_plans":
             row["id"] = draw(rng, table, "id")
         if self.chance(0.03):
             row["created_at"] = "2020-01-01T00:00:00+00:00"

@@ -168,7 +168,18 @@ def owner_of_reading(world: dict, reading: dict) -> int:
     return owner_of_inspection(world, oracle.find(world, "inspections", reading["inspection_id"]))
 
 
-OWNERS = {"inspections": owner_of_inspection, "reports_lead": owner_of_reading}
+def owner_of_event(world: dict, event: dict) -> int:
+    return owner_of_reading(world, oracle.find(world, "findings", event["finding_id"]))
+
+
+OWNERS = {
+    "inspections": owner_of_inspection,
+    "reports_lead": owner_of_reading,
+    "schedules": owner_of_inspection,
+    "inspection_plans": owner_of_reading,
+    "findings": owner_of_reading,
+    "finding_events": owner_of_event,
+}
 """Functions that compute the column `client_id`, which responses omit and the schema requires."""
 
 

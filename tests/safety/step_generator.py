@@ -15,6 +15,8 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ("buildings", "buildings", ("building_id", "id"), True, None),
         ("inspectors", "inspectors", ("inspector_id", "id"), True, None),
         ("reports_lead", "reports_lead", ("id", "inspection_id"), False, None),
+        ("findings", "findings", ("id", "inspection_id"), False, None),
+        ("inspection_plans", "inspection_plans", ("id", "inspection_id"), True, None),
         (
             "users!client_manager_inspection_access",
             "users",
@@ -36,6 +38,16 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ),
     ],
     "reports_lead": [("inspections", "inspections", ("inspection_id", "id"), True, None)],
+    "schedules": [("buildings", "buildings", ("building_id", "id"), True, None)],
+    "inspection_plans": [
+        ("inspections", "inspections", ("inspection_id", "id"), True, None),
+        ("schedules", "schedules", ("schedule_id", "id"), True, None),
+    ],
+    "findings": [
+        ("inspections", "inspections", ("inspection_id", "id"), True, None),
+        ("finding_events", "finding_events", ("id", "finding_id"), False, None),
+    ],
+    "finding_events": [("findings", "findings", ("finding_id", "id"), True, None)],
     "inspectors": [("inspections", "inspections", ("id", "inspector_id"), False, None)],
     "clients": [
         ("buildings", "buildings", ("id", "client_id"), False, None),
@@ -65,6 +77,10 @@ for _table, (_grantee, _target) in oracle.KEYS.items():
         (f"users!{_grantee}", "users", (_grantee, "id"), True, None),
         (_target_table, _target_table, (_target, "id"), True, None),
     ]
+
+DUTIES = {"schedules", "inspection_plans", "findings", "finding_events"}
+WRITTEN_TABLES = tuple(table for table in MODELLED_TABLES if table not in DUTIES)
+"""The tables that steps write. A write of duties has effects that the model does not cover (tests/duties)."""
 
 
 class StepGenerator:
@@ -104,7 +120,7 @@ class StepGenerator:
         )
 
     def columns(self, table: str) -> tuple[str, ...]:
-        key = oracle.KEYS.get(table, ("id",))
+        key = oracle.PRIMARY_KEYS.get(table, ("id",))
         return tuple(dict.fromkeys((*key, *self.rng.sample(COLUMNS[table], 2))))
 
     def filters(self, world: dict, table: str, count: int) -> tuple[Filter, ...]:
@@ -159,7 +175,7 @@ class StepGenerator:
 
     def write(self, world: dict, user: dict) -> Step:
         rng = self.rng
-        table = rng.choice((*MODELLED_TABLES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS))))
+        table = rng.choice((*WRITTEN_TABLES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS - DUTIES))))
         kind = rng.random()
         if kind < 0.4:
             count = rng.choice((1, 1, 1, 2, 3))
@@ -171,7 +187,7 @@ class StepGenerator:
     def where(self, world: dict, table: str) -> Where:
         """Return a condition: usually one row, sometimes several, or the rows of a client or building."""
         rng = self.rng
-        columns = [*oracle.KEYS.get(table, ("id",))]
+        columns = [*oracle.PRIMARY_KEYS.get(table, ("id",))]
         if rng.random() < 0.25:
             pointers = ("client_id", "building_id", "inspection_id", "role", "status")
             columns = [column for column in pointers if column in COLUMNS[table]] or columns
@@ -252,7 +268,7 @@ def read_request(read: Read) -> HttpRequest:
         parts.append(f"or=({inside})")
     if read.order is not None:
         column, descending = read.order
-        keys = [name for name in oracle.KEYS.get(read.table, ("id",)) if name != column]
+        keys = [name for name in oracle.PRIMARY_KEYS.get(read.table, ("id",)) if name != column]
         terms = [f"{column}.{'desc' if descending else 'asc'}", *(f"{name}.asc" for name in keys)]
         parts.append(f"order={','.join(terms)}")
     if read.limit is not None:

@@ -247,7 +247,7 @@ def bodies(draw: Callable) -> tuple[str, str, bytes]:
 
 def send_body(fuzz_target: FuzzTarget, sent: tuple[str, str, bytes]) -> None:
     table, kind, raw = sent
-    key = oracle.KEYS.get(table, ("id",))[0]
+    key = oracle.PRIMARY_KEYS.get(table, ("id",))[0]
     for method, path in (("POST", f"/{table}"), ("PATCH", f"/{table}?{key}=not.is.null")):
         fuzz_target.send("root", make_request(method, path, raw, content_type=kind))
 

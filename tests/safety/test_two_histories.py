@@ -39,7 +39,7 @@ CHART = {"start_date": "2025-01-01", "end_date": "2025-12-31"}
 def read_requests(world: dict, user: dict) -> list[HttpRequest]:
     """Return requests for everything that the user may read."""
     lists = [
-        make_request("GET", f"/{table}?order={','.join(oracle.KEYS.get(table, ('id',)))}", prefer="count=exact")
+        make_request("GET", f"/{table}?order={','.join(oracle.PRIMARY_KEYS.get(table, ('id',)))}", prefer="count=exact")
         for table in MODELLED_TABLES
     ]
     people = visible_rows(world, user)["users"]

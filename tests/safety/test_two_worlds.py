@@ -141,15 +141,20 @@ REFERENCES = {
     "admin_id": "users",
     "manager_id": "users",
     "assigned_by": "users",
+    "user_id": "users",
+    "schedule_id": "schedules",
+    "finding_id": "findings",
 }
+NULLED = {"assigned_by", "inspector_id", "user_id", "schedule_id"}
+"""The references that a deletion of the referenced row sets to null."""
 
 
 def is_cascade(table: str, row: dict, now: dict | None, deleted_keys: set) -> bool:
     """Return whether a deletion of referenced rows explains the change of a row."""
     lost_references = {column for column, other in REFERENCES.items() if (other, row.get(column)) in deleted_keys}
     if now is None:
-        return bool(lost_references - {"assigned_by", "inspector_id"})
-    nulled = dict.fromkeys(lost_references & {"assigned_by", "inspector_id"})
+        return bool(lost_references - NULLED)
+    nulled = dict.fromkeys(lost_references & NULLED)
     return now == {**row, **nulled}
 
 

@@ -20,11 +20,29 @@ TEXT = frozenset(
         "status",
         "notes",
         "result",
+        "license",
+        "license_state",
+        "firm",
+        "firm_address",
+        "firm_phone",
+        "firm_certificate",
+        "title",
+        "unit",
+        "counted_from",
+        "basis",
+        "outcome",
+        "place",
+        "item",
+        "code",
+        "description",
+        "severity",
+        "kind",
+        "note",
     ]
 )
-UUIDS = frozenset(("admin_id", "manager_id", "assigned_by"))
-TIMES = frozenset(("created_at", "updated_at", "assigned_at"))
-DATES = frozenset(("date_visited",))
+UUIDS = frozenset(("admin_id", "manager_id", "assigned_by", "user_id", "ref"))
+TIMES = frozenset(("created_at", "updated_at", "assigned_at", "due_at", "closed_at", "at"))
+DATES = frozenset(("date_visited", "first_due", "ended_on", "due_on", "license_expires_on"))
 
 
 @dataclass(slots=True)

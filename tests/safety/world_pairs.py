@@ -9,7 +9,7 @@ import random
 
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
-from tests.support.worlds import CREATED_AT, GRANTS, STATUSES, TYPES, building_row, random_world, user_row
+from tests.support.worlds import CREATED_AT, GRANTS, STATUSES, TYPES, building_row, inspector_row, random_world, user_row
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
 TEXTS = {
@@ -19,6 +19,9 @@ TEXTS = {
     "buildings": ("name", "address", "city", "state", "zip", "building_type"),
     "inspections": ("notes",),
     "reports_lead": ("result",),
+    "schedules": ("basis",),
+    "findings": ("description", "place"),
+    "finding_events": ("note",),
 }
 RARELY_UNIQUE = {"inspections": ("inspection_type", "status")}  # usually common values, sometimes a unique one
 CHANGES = 16
@@ -39,7 +42,7 @@ class UniqueValues:
         """Return the row with unique texts and random numbers."""
         row = dict(row)
         for column in TEXTS.get(table, ()):
-            required = column == "name"
+            required = column in ("name", "description")
             row[column] = self.text() if required or self.rng.random() < 0.8 else None
         for column in RARELY_UNIQUE.get(table, ()):
             if self.rng.random() < 0.3:
@@ -160,12 +163,16 @@ DEPENDENTS = {
         ("inspections", "building_id"),
         ("client_admin_building_access", "building_id"),
         ("client_manager_building_access", "building_id"),
+        ("schedules", "building_id"),
     ),
     "inspections": (
         ("reports_lead", "inspection_id"),
+        ("inspection_plans", "inspection_id"),
+        ("findings", "inspection_id"),
         ("client_admin_inspection_access", "inspection_id"),
         ("client_manager_inspection_access", "inspection_id"),
     ),
+    "findings": (("finding_events", "finding_id"),),
     "users": tuple((table, GRANTS[table][1]) for table in GRANTS),
 }
 
@@ -216,7 +223,7 @@ def add_person(world: dict, user: dict, unique_values: UniqueValues) -> None:
     person = user_row(number, rng.choice(("client_admin", "client_manager")), client_id)
     if all(other["id"] != person["id"] for other in world["users"]):
         world["users"].append(unique_values.fill("users", person))
-    inspector = {"id": free_id(world, "inspectors", rng), "name": "", "email": None}
+    inspector = inspector_row(free_id(world, "inspectors", rng))
     world["inspectors"].append(unique_values.fill("inspectors", inspector))
 
 

@@ -11,12 +11,15 @@ from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import GRANTS
 
-TIMESTAMPED_TABLES = ("clients", "users", "buildings", "inspections")
+TIMESTAMPED_TABLES = ("clients", "users", "buildings", "inspections", "schedules", "findings")
 REFERENCES = {
     "users": (("client_id", "clients"),),
     "buildings": (("client_id", "clients"),),
     "inspections": (("building_id", "buildings"), ("inspector_id", "inspectors")),
     "reports_lead": (("inspection_id", "inspections"),),
+    "inspectors": (("user_id", "users"),),
+    "schedules": (("building_id", "buildings"), ("inspector_id", "inspectors")),
+    "findings": (("inspection_id", "inspections"),),
     **{
         table: ((grantee, "users"), (target, targets), ("assigned_by", "users"))
         for table, (_, grantee, targets, target) in GRANTS.items()
@@ -74,7 +77,7 @@ class ConstraintViolation(Exception):
 
 def expected_outcome(world: dict, user: dict, step: Step, now: str) -> WriteOutcome:
     """Return the expected outcome of a write."""
-    if not oracle.has_privilege(user, step.table):
+    if not oracle.has_privilege(world, user, step.table):
         return WriteOutcome("privilege", world)
     attempt = WriteOutcome("done", copy.deepcopy(world))
     try:
@@ -243,6 +246,9 @@ def no_cascade(outcome: WriteOutcome, id_: object) -> None:
 
 
 def delete_building(outcome: WriteOutcome, id_: int) -> None:
+    for schedule in [row for row in outcome.world["schedules"] if row["building_id"] == id_]:
+        outcome.world["schedules"].remove(schedule)
+        delete_schedule(outcome, schedule["id"])
     for table, (_, _, _, target) in GRANTS.items():
         if target == "building_id":
             outcome.world[table] = [row for row in outcome.world[table] if row[target] != id_]
@@ -250,14 +256,34 @@ def delete_building(outcome: WriteOutcome, id_: int) -> None:
 
 def delete_inspection(outcome: WriteOutcome, id_: int) -> None:
     world = outcome.world
-    world["reports_lead"] = [row for row in world["reports_lead"] if row["inspection_id"] != id_]
+    for table in ("reports_lead", "inspection_plans"):
+        world[table] = [row for row in world[table] if row["inspection_id"] != id_]
+    for finding in [row for row in world["findings"] if row["inspection_id"] == id_]:
+        world["findings"].remove(finding)
+        delete_finding(outcome, finding["id"])
     for table, (_, _, _, target) in GRANTS.items():
         if target == "inspection_id":
             world[table] = [row for row in world[table] if row[target] != id_]
 
 
+def delete_schedule(outcome: WriteOutcome, id_: int) -> None:
+    set_null(outcome, "inspection_plans", "schedule_id", id_)
+
+
+def delete_finding(outcome: WriteOutcome, id_: int) -> None:
+    outcome.world["finding_events"] = [row for row in outcome.world["finding_events"] if row["finding_id"] != id_]
+
+
+def set_null(outcome: WriteOutcome, table: str, column: str, id_: object) -> None:
+    for row in outcome.world[table]:
+        if row[column] == id_:
+            row[column] = None
+
+
 def delete_user(outcome: WriteOutcome, id_: str) -> None:
     outcome.revoked_ids.add(id_)
+    set_null(outcome, "inspectors", "user_id", id_)
+    set_null(outcome, "finding_events", "user_id", id_)
     for table, (_, grantee, *_) in GRANTS.items():
         outcome.world[table] = [row for row in outcome.world[table] if row[grantee] != id_]
         for row in outcome.world[table]:
@@ -266,9 +292,8 @@ def delete_user(outcome: WriteOutcome, id_: str) -> None:
 
 
 def delete_inspector(outcome: WriteOutcome, id_: int) -> None:
-    for row in outcome.world["inspections"]:
-        if row["inspector_id"] == id_:
-            row["inspector_id"] = None
+    set_null(outcome, "inspections", "inspector_id", id_)
+    set_null(outcome, "schedules", "inspector_id", id_)
 
 
 DELETE_CASCADES = {
@@ -276,6 +301,8 @@ DELETE_CASCADES = {
     "inspections": delete_inspection,
     "users": delete_user,
     "inspectors": delete_inspector,
+    "schedules": delete_schedule,
+    "findings": delete_finding,
 }
 
 

@@ -57,10 +57,10 @@ def other_value(relation: Relation, attribute: Attribute, number: int) -> object
 
 
 def plain_attributes(relation: Relation) -> Iterator[Attribute]:
-    """Yield the columns without a default that are no references."""
+    """Yield the columns of a payload without a generated default that are no references."""
     references = {key.column for key in relation.foreign_keys}
     for attribute in relation.attributes.values():
-        if attribute.default is None and attribute.name not in references:
+        if attribute.default is None and not attribute.info.service and attribute.name not in references:
             yield attribute
 
 
@@ -85,9 +85,16 @@ def row_changes(table: str, row: Row) -> Row:
     relation = catalog().relations[table]
     references = {key.column for key in relation.foreign_keys}
     for attribute in relation.attributes.values():
-        if attribute.name not in (*PROTECTED, *relation.key, *references):
+        if not attribute.info.service and attribute.name not in (*PROTECTED, *relation.key, *references):
             return {attribute.name: other_value(relation, attribute, 500)}
     raise AssertionError(f"{table} has no plain column")
+
+
+WRITTEN_BY_SERVICE = {
+    "inspection_plans": ("schedules", "schedule_id", "id"),
+    "finding_events": ("findings", "finding_id", "id"),
+}
+"""By table: the table whose new row creates a row of it, its column that refers to that row, and the column there."""
 
 
 class RowFactory:
@@ -123,7 +130,14 @@ class RowFactory:
         return self.create(referred) if is_unique else self.row(referred)
 
     def create(self, table: str, **values: object) -> Row:
-        """Create a row and return it."""
+        """Create a row and return it.
+
+        The service writes some tables: a new row of their parent creates theirs.
+        """
+        if table in WRITTEN_BY_SERVICE:
+            parent, column, source = WRITTEN_BY_SERVICE[table]
+            made = self.create(parent)
+            return self.root.get(f"/{table}?{column}=eq.{made[source]}").json[0]
         made = self.root.post(f"/{table}", self.body(table, **values), prefer="return=representation")
         assert made.status == 201, made.text
         [row] = made.json

@@ -5,6 +5,8 @@ It imports nothing of the service. If the two disagree, one of them misreads the
 A world is `{table: [row, …]}`. A user is a row of `users`.
 """
 
+import datetime
+
 ADMIN, MANAGER, SUPER = "client_admin", "client_manager", "super_admin"
 
 # role -> its grant table, and the column of the grantee
@@ -24,19 +26,34 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 
-# The tables that a client admin may write. A manager may write none, a super admin all.
+PRIMARY_KEYS = {**KEYS, "inspection_plans": ("inspection_id",)}
+"""The keys of the tables without a column id."""
+
+# The tables that a client admin may write. A super admin may write all except those of the service. A manager may write
+# none, a manager who is linked to an inspector the readings and findings of own visits.
 WRITTEN_BY_ADMINS = {
     "buildings",
     "inspections",
     "reports_lead",
+    "schedules",
+    "findings",
     "users",
     "client_manager_building_access",
     "client_manager_inspection_access",
 }
 
+WRITTEN_BY_INSPECTORS = {"reports_lead", "findings"}
+WRITTEN_BY_SERVICE = {"inspection_plans", "finding_events"}
+
+OPEN_STATUSES = ("scheduled", "in_progress")
+TODAY = datetime.date(2025, 6, 15)
+"""The day of the services that are compared with the oracle."""
+FIRST_VISIT_DAY = (TODAY - datetime.timedelta(days=90)).isoformat()
+"""An inspector reads a visit for 90 days."""
+
 
 def key_of(table, row):
-    return tuple(row[column] for column in KEYS.get(table, ("id",)))
+    return tuple(row[column] for column in PRIMARY_KEYS.get(table, ("id",)))
 
 
 def find(world, table, id_):
@@ -65,21 +82,58 @@ def visible(world, user, table, row):
 
 
 def sees_building(world, user, building):
+    if has_building(world, user, building):
+        return True
+    return any(
+        inspection["building_id"] == building["id"] and is_own_visit(world, user, inspection)
+        for inspection in world["inspections"]
+    )
+
+
+def has_building(world, user, building):
+    """Return whether the building is of the admin's client, or granted."""
     if user["role"] == ADMIN and building["client_id"] == user["client_id"]:
         return True
     return has_grant(world, user, BUILDING_GRANTS, "building_id", building["id"])
 
 
+def is_linked(world, user):
+    """Return whether the user is a manager who signs in as an inspector."""
+    return user["role"] == MANAGER and any(each.get("user_id") == user["id"] for each in world["inspectors"])
+
+
+def is_own_visit(world, user, inspection):
+    """Return whether the inspection is a visit of the inspector whose user they are, open or of the last 90 days."""
+    inspector = find(world, "inspectors", inspection["inspector_id"])
+    if user["role"] != MANAGER or inspector is None or inspector.get("user_id") != user["id"]:
+        return False
+    if inspection["status"] in OPEN_STATUSES:
+        return True
+    return inspection["date_visited"] is not None and inspection["date_visited"] >= FIRST_VISIT_DAY
+
+
 def sees_inspection(world, user, inspection):
     building = find(world, "buildings", inspection["building_id"])
-    if building and visible(world, user, "buildings", building):
+    if building and has_building(world, user, building):
+        return True
+    if is_own_visit(world, user, inspection):
         return True
     return has_grant(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
 
 
-def sees_reading(world, user, reading):
-    inspection = find(world, "inspections", reading["inspection_id"])
+def sees_part_of_inspection(world, user, row):
+    inspection = find(world, "inspections", row["inspection_id"])
     return bool(inspection) and visible(world, user, "inspections", inspection)
+
+
+def sees_schedule(world, user, schedule):
+    building = find(world, "buildings", schedule["building_id"])
+    return bool(building) and visible(world, user, "buildings", building)
+
+
+def sees_event(world, user, event):
+    finding = find(world, "findings", event["finding_id"])
+    return bool(finding) and visible(world, user, "findings", finding)
 
 
 def sees_inspector(world, user, inspector):
@@ -104,7 +158,11 @@ def sees_user(world, user, other):
 SEES = {
     "buildings": sees_building,
     "inspections": sees_inspection,
-    "reports_lead": sees_reading,
+    "reports_lead": sees_part_of_inspection,
+    "schedules": sees_schedule,
+    "inspection_plans": sees_part_of_inspection,
+    "findings": sees_part_of_inspection,
+    "finding_events": sees_event,
     "inspectors": sees_inspector,
     "clients": sees_client,
     "users": sees_user,
@@ -133,7 +191,7 @@ def result_of_write(world, user, verb, table, old, new):
     `verb` is insert, update or delete, `old` the current row, `new` the row after the write. Constraints (keys,
     references, a grantee's role) are checked only after "ok".
     """
-    if not has_privilege(user, table):
+    if not has_privilege(world, user, table):
         return "privilege"
     if verb != "insert" and not is_in_write_scope(world, user, table, old):
         return "unmatched"
@@ -142,9 +200,13 @@ def result_of_write(world, user, verb, table, old, new):
     return "ok"
 
 
-def has_privilege(user, table):
+def has_privilege(world, user, table):
+    if table in WRITTEN_BY_SERVICE:
+        return False
     if user["role"] == SUPER:
         return True
+    if user["role"] == MANAGER:
+        return table in WRITTEN_BY_INSPECTORS and is_linked(world, user)
     return user["role"] == ADMIN and table in WRITTEN_BY_ADMINS
 
 
@@ -162,9 +224,12 @@ def is_in_write_scope(world, user, table, row):
         return True
     if table == "buildings":
         return row["client_id"] == user["client_id"]
-    if table == "inspections":
+    if table in ("inspections", "schedules"):
         return owns_building(world, user, row["building_id"])
-    if table == "reports_lead":
+    if user["role"] == MANAGER:
+        inspection = find(world, "inspections", row["inspection_id"])
+        return bool(inspection) and is_own_visit(world, user, inspection)
+    if table in ("reports_lead", "findings"):
         return owns_inspection(world, user, row["inspection_id"])
     if table == "users":
         return row["role"] == MANAGER and row["client_id"] == user["client_id"]

@@ -1,6 +1,7 @@
-"""Random worlds, the same for the same seed: clients, users, buildings, inspections and all four kinds of grants.
+"""Random worlds, the same for the same seed: clients, users, buildings, inspections, duties and all grants.
 
-Some grants are to users of another client.
+Some grants are to users of another client, and some inspectors sign in as managers of any client. No plan is open, and
+every schedule has ended, so that a change of an inspection has no further effect.
 """
 
 import random
@@ -29,6 +30,7 @@ def random_world(seed: int) -> dict[str, list[dict]]:
     add_buildings_and_inspections(rng, world)
     for table in GRANTS:
         add_grants(rng, world, table)
+    add_duties(rng, world)
     return world
 
 
@@ -58,7 +60,10 @@ def times() -> dict:
 
 def add_buildings_and_inspections(rng: random.Random, world: dict) -> None:
     for id_ in range(1, 5):
-        world["inspectors"].append({"id": id_, "name": f"Inspector {id_}", "email": None})
+        world["inspectors"].append(inspector_row(id_))
+    managers = [each["id"] for each in world["users"] if each["role"] == "client_manager"]
+    for inspector, user_id in zip(world["inspectors"], rng.sample(managers, min(2, len(managers))), strict=False):
+        inspector["user_id"] = user_id
     for id_ in range(1, rng.randint(5, 15) + 1):
         world["buildings"].append(building_row(id_, rng.choice(world["clients"])["id"]))
     for id_ in range(1, rng.randint(0, 40) + 1):
@@ -100,6 +105,59 @@ def inspection_row(rng: random.Random, id_: int, building_id: int) -> dict:
 def reading_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
     result = rng.choice(("positive", "negative", None))
     return {"id": id_, "inspection_id": inspection_id, "gun_id": id_, "result": result}
+
+
+def inspector_row(id_: int) -> dict:
+    unset = (
+        "email", "user_id", "license", "license_state", "license_expires_on", "firm", "firm_address", "firm_phone",
+        "firm_certificate",
+    )  # fmt: skip
+    return {"id": id_, "name": f"Inspector {id_}", **dict.fromkeys(unset)}
+
+
+def add_duties(rng: random.Random, world: dict) -> None:
+    """Add ended schedules of some buildings, closed plans and findings of some inspections, and their events."""
+    for building in world["buildings"]:
+        if rng.random() < 0.4:
+            world["schedules"].append(schedule_row(len(world["schedules"]) + 1, building["id"]))
+    by_building = {each["building_id"]: each["id"] for each in world["schedules"]}
+    for inspection in world["inspections"]:
+        if rng.random() < 0.3:
+            world["inspection_plans"].append(plan_row(inspection["id"], by_building.get(inspection["building_id"])))
+        if rng.random() < 0.4:
+            finding = finding_row(rng, len(world["findings"]) + 1, inspection["id"])
+            world["findings"].append(finding)
+            world["finding_events"].append(event_row(finding["id"], finding["id"], inspection["id"]))
+
+
+def schedule_row(id_: int, building_id: int) -> dict:
+    return {
+        "id": id_, "building_id": building_id, "inspection_type": "fire", "title": "", "every": 1, "unit": "year",
+        "counted_from": "planned", "first_due": "2025-01-01", "grace_days": 0, "inspector_id": None,
+        "basis": f"Basis {id_}", "ended_on": "2025-02-01", **times(),
+    }  # fmt: skip
+
+
+def plan_row(inspection_id: int, schedule_id: int | None) -> dict:
+    return {
+        "inspection_id": inspection_id, "schedule_id": schedule_id, "occurrence": 0, "due_on": "2025-01-01",
+        "case_id": inspection_id, "round": 1, "outcome": "done", **times(),
+    }  # fmt: skip
+
+
+def finding_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
+    return {
+        "id": id_, "inspection_id": inspection_id, "case_id": inspection_id, "ref": None, "place": None, "item": None,
+        "code": None, "description": f"Finding {id_}", "severity": rng.choice(("severe", "low")), "status": "open",
+        "due_at": CREATED_AT, "closed_at": None, **times(),
+    }  # fmt: skip
+
+
+def event_row(id_: int, finding_id: int, inspection_id: int) -> dict:
+    return {
+        "id": id_, "finding_id": finding_id, "at": CREATED_AT, "user_id": None, "kind": "made",
+        "inspection_id": inspection_id, "note": None, **times(),
+    }  # fmt: skip
 
 
 def add_grants(rng: random.Random, world: dict, table: str) -> None:
