@@ -138,8 +138,7 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
         raise UserGone(REFUSED)
     columns, positions = result
     role, client_id, disabled_until, tokens_since, has_session, buildings, inspections, linked = columns
-    if positions is not None:
-        transaction.positions = positions
+    set_positions(transaction, positions, is_inspector=bool(linked))
     if (disabled_until or 0) > transaction.unix:
         raise UserDisabled(REFUSED)
     is_current = has_session if claims.session_id is not None else is_issued_since(claims, tokens_since)
@@ -151,6 +150,13 @@ def look_up_caller(transaction: Transaction, claims: Claims) -> Caller:
     return Caller(
         claims.user_id, client_id, profile, claims.session_id, visits_since=visits_since(transaction, profile)
     )
+
+
+def set_positions(transaction: Transaction, positions: ReplicationPositions | None, *, is_inspector: bool) -> None:
+    """Set the positions that a hot standby has to reach. None serves an inspector: any visit changes their rights."""
+    transaction.positions = positions
+    if is_inspector:
+        transaction.reports_positions = False
 
 
 def key_digest(text: str) -> KeyDigest | None:
@@ -171,8 +177,7 @@ def look_up_key(transaction: Transaction, key: KeyDigest) -> Caller:
         raise invalid_key()
     key_id, is_read_only, created_at, expires_at, user_id, role, client_id, tokens_since, *more = row
     disabled_until, creator_disabled_until, buildings, inspections, linked = more
-    if positions is not None:
-        transaction.positions = positions
+    set_positions(transaction, positions, is_inspector=bool(linked))
     is_suspended = max(disabled_until or 0, creator_disabled_until or 0) > transaction.unix
     if is_suspended or created_at < (tokens_since or 0):
         raise invalid_key()
