@@ -132,7 +132,8 @@ class RowLayout:
 @lru_cache(maxsize=PLANS_MAX)
 def row_layout(relation_name: str, named: tuple[str, ...], default_missing: bool) -> RowLayout:
     """Return the layout of rows that set the `named` columns. The other columns have their defaults."""
-    attributes = catalog().relations[relation_name].attributes
+    relation = catalog().relations[relation_name]
+    attributes = relation.attributes
     unnamed = [
         each for name, each in attributes.items()
         if name not in named and each.has_default and each.default is not ColumnDefault.SEQUENCE
@@ -143,6 +144,7 @@ def row_layout(relation_name: str, named: tuple[str, ...], default_missing: bool
     required = [
         name for name, each in attributes.items()
         if each.required
+        and name not in relation.model.derived
         and (each.default is not ColumnDefault.SEQUENCE or (name in named and not default_missing))
     ]  # fmt: skip
     return RowLayout(
