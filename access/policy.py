@@ -253,6 +253,9 @@ def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> Condition:
     return in_small_subquery(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
 
 
+INSPECTOR_ROLE = CLIENT_MANAGER
+"""The role of users who may be linked to an inspector."""
+
 # Row rules
 
 EVERYTHING = Policy(read=every_row, write=every_row)

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from access.accounts.access_token import REFUSED, Claims, RefusedClaims
 from access.caller import VISIT_DAYS, Caller, GrantKind, GrantProfile, Role, grant_profile
-from access.policy import CLIENT_MANAGER, GRANT_TABLES
+from access.policy import GRANT_TABLES, INSPECTOR_ROLE
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
 from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
@@ -64,8 +64,8 @@ Credential = Claims | KeyDigest
 """What names the user of a request."""
 
 UserColumns = tuple[str, int | None, int | None, int | None, bool, bool, bool, bool]
-"""Role, client, disabled until, tokens valid since; whether the session exists; whether the user holds building grants
-and inspection grants, and whether they are linked to an inspector."""
+"""Role, client, disabled until and tokens valid since. Then whether the session exists, whether the user holds building
+grants and inspection grants, and whether they are linked to an inspector."""
 LookUp = tuple[UserColumns, ReplicationPositions | None]
 """The user, and on a server with standbys the positions of the snapshot."""
 
@@ -116,7 +116,7 @@ def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnEl
 
 def is_inspector(role: Role, user: sa.FromClause) -> sa.ColumnElement[bool]:
     """Return the condition that an inspector is linked to a user of the role. The link counts for managers only."""
-    if role is not CLIENT_MANAGER:
+    if role is not INSPECTOR_ROLE:
         return sa.false()
     inspector = Inspector.__table__.alias("linked")
     return sa.exists().where(inspector.c.user_id == user.c.id).select_from(inspector)
@@ -266,7 +266,7 @@ def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
     if row is None:
         return None
     role = Role(row[0])
-    profile = grant_profile(role, True, True, role is CLIENT_MANAGER)
+    profile = grant_profile(role, True, True, role is INSPECTOR_ROLE)
     return Caller(user_id, row[1], profile, visits_since=visits_since(transaction, profile))
 
 

@@ -116,7 +116,14 @@ def test_delete_logs_cascaded_rows(api: Callable) -> None:
 
     logged = {(line["action"], line["relation"], line["row_key"]) for line in audit_lines(api)}
 
-    assert logged == {("delete", "inspections", "2"), ("delete", "reports_lead", "1"), ("delete", "reports_lead", "2")}
+    assert logged == {
+        ("delete", "inspections", "2"),
+        ("delete", "reports_lead", "1"),
+        ("delete", "reports_lead", "2"),
+        ("delete", "inspection_plans", "2"),
+        ("delete", "findings", "1"),
+        ("delete", "finding_events", "1"),
+    }
 
 
 def test_change_of_owner_is_logged_as_delete_and_insert(api: Callable) -> None:

@@ -14,7 +14,12 @@ import pytest
 
 from engine.maintenance.import_export import export_archive
 from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, Person, Response
-from tests.support.oracle import KEYS, TABLES
+from tests.support.oracle import KEYS, PRIMARY_KEYS
+from tests.support.oracle import TABLES as READ_TABLES
+
+DUTIES = ("schedules", "inspection_plans", "findings", "finding_events")
+TABLES = tuple(table for table in READ_TABLES if table not in DUTIES)
+"""The tables that requests write. Deletions cascade to duties."""
 
 Rows = dict[str, dict[str, dict]]
 """Rows by table and by key, as the audit log writes keys."""
@@ -25,7 +30,7 @@ INTEGERS = [None, 0, 7, 2**31 - 1]
 DAYS = [None, "0001-01-01", "2024-02-29", "9999-12-31"]
 TIMESTAMPS = ["2025-05-05T09:30:15.12+00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
 WRITES = 150
-CASCADES = {"inspections", "reports_lead"}
+CASCADES = {"inspections", "reports_lead", *DUTIES}
 """Tables with a derived client column: an audit line may record a change of this column only."""
 PEOPLE = {"admin_id": (ADA, BOB), "manager_id": (MOE, MIA, MAX)}
 
@@ -95,7 +100,7 @@ def rows_of(api: Callable) -> Rows:
     with stored.reading() as transaction:
         archive = json.loads("".join(export_archive(transaction)))
     return {
-        table: {",".join(str(row[name]) for name in KEYS.get(table, ("id",))): row for row in rows}
+        table: {",".join(str(row[name]) for name in PRIMARY_KEYS.get(table, ("id",))): row for row in rows}
         for table, rows in archive.items()
     }
 
@@ -110,7 +115,7 @@ def apply(line: dict, rows: Rows) -> set[tuple[str, str]]:
     elif line["action"] == "delete":
         assert there.pop(key) == line["before"]
     else:
-        names = zip(KEYS.get(table, ("id",)), key.split(","), strict=True)
+        names = zip(PRIMARY_KEYS.get(table, ("id",)), key.split(","), strict=True)
         was = ",".join(str(line["before"].get(name, part)) for name, part in names)
         row = there.pop(was)
         assert line["before"] == {name: row[name] for name in line["after"]} != line["after"]

@@ -20,7 +20,15 @@ CALLERS = {
     "moe": Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]),
     "mia": Caller(MIA, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, False, False]),
 }
-RULES = {"super_admin", "client_ownership", "building_grant", "inspection_grant", "through_building"}
+RULES = {
+    "super_admin",
+    "client_ownership",
+    "building_grant",
+    "inspection_grant",
+    "through_building",
+    "own_visit",
+    "has_own_visit",
+}
 
 
 @pytest.fixture

@@ -94,7 +94,8 @@ def test_sum_over_no_rows_is_null(api: Callable, query: str, found: list[int]) -
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/inspectors?select=id,id(status)", 200),
+        ("/clients?select=id,client_id(name)", 400),
+        ("/inspection_plans?select=inspection_id,schedule_id(title)", 200),
         ("/buildings?select=id,id(*)", 300),
         ("/buildings?select=id,client_manager_building_access_building_id_fkey(*)", 200),
         ("/users?select=id,client_admin_inspection_access_admin_id_fkey(*)", 200),

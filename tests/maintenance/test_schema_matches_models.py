@@ -128,13 +128,14 @@ MODELS = (*RESOURCES.values(), *credential.HIDDEN)
 @pytest.mark.sqlite("reads SQLite's catalog")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__tablename__)
 def test_every_foreign_key_has_an_index(made: pathlib.Path, model: type) -> None:
-    """An index begins with its column, or has it after the client."""
+    """An index or the primary key begins with its column, or an index has it after the client."""
     name = model.__tablename__
     indexes = [
         [column for (column,) in databases.sql(made, INDEXED.format(index=index))]
         for (index,) in databases.sql(made, f"SELECT name FROM pragma_index_list('{name}')")
     ]
     starts = {each[0] for each in indexes} | {each[1] for each in indexes if each[0] == "client_id" and each[1:]}
+    starts.add(next(iter(model.__table__.primary_key)).name)
 
     assert {key.parent.name for key in model.__table__.foreign_keys} <= starts
 

@@ -136,7 +136,7 @@ class StepGenerator:
         if rng.random() < 0.15:
             some = [self.value(world, table, column) for _ in range(3)]
             return Filter(column, "in", tuple(each for each in some if each is not None), negated)
-        if column in TEXT and rng.random() < 0.5:
+        if column in TEXT and value and rng.random() < 0.5:
             start = rng.randrange(len(value))
             part = without_pattern_characters(value[start : start + rng.randrange(1, 5)])
             if part.strip() == part and part:

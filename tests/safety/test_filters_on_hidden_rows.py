@@ -17,7 +17,7 @@ from tests.safety.filter_spy import FilterSpy
 from tests.safety.plan_caches import clear_plan_caches
 from tests.safety.service_instances import ServiceInstance, make_request
 from tests.safety.vocabulary import TEXT
-from tests.support.worlds import CREATED_AT, building_row, user_row
+from tests.support.worlds import CREATED_AT, building_row, inspector_row, user_row
 
 HIDDEN_BUILDINGS = 1_500
 ADMIN = user_row(1, "client_admin", 1)
@@ -35,6 +35,10 @@ def mostly_hidden_world() -> dict:
         "buildings": [],
         "inspections": [],
         "reports_lead": [],
+        "schedules": [],
+        "inspection_plans": [],
+        "findings": [],
+        "finding_events": [],
         "client_admin_building_access": [],
         "client_admin_inspection_access": [],
         "client_manager_building_access": [grant("manager_id", "building_id", HIDDEN_BUILDINGS + 1)],
@@ -44,7 +48,7 @@ def mostly_hidden_world() -> dict:
         word, client_id = ("secret", 2) if n <= HIDDEN_BUILDINGS else ("open", 1)
         named = {"name": f"{word} {n}", "city": f"{word} {n}"}
         world["buildings"].append({**building_row(n, client_id), **named})
-        world["inspectors"].append({"id": n, "name": f"{word} {n}", "email": f"{word}{n}@x.example"})
+        world["inspectors"].append({**inspector_row(n), "name": f"{word} {n}", "email": f"{word}{n}@x.example"})
         world["inspections"].append(
             {
                 "id": n,

@@ -114,11 +114,11 @@ def values_not_in_request(values: set[str], request: HttpRequest) -> set[str]:
 def hidden_row_changes(old: dict, new: dict, user: dict) -> Iterator[str]:
     """Yield changes of hidden rows that no cascade explains."""
     deleted_keys = {
-        (table, row["id"])
+        (table, oracle.key_of(table, row)[0])
         for table in MODELLED_TABLES
         if table not in oracle.KEYS
         for row in old[table]
-        if not any(row["id"] == other["id"] for other in new[table])
+        if not any(oracle.key_of(table, row) == oracle.key_of(table, other) for other in new[table])
     }
     for table in MODELLED_TABLES:
         kept = {oracle.key_of(table, row): row for row in new[table]}

@@ -155,6 +155,10 @@ def delete_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
     for table, row in collected:
         if row in world[table]:
             world[table].remove(row)
+            for below, column in NULLED.get(table, ()):
+                for other in world[below]:
+                    if other[column] == row["id"]:
+                        other[column] = None
 
 
 DEPENDENTS = {
@@ -177,11 +181,19 @@ DEPENDENTS = {
 }
 
 
+NULLED = {
+    "users": (("inspectors", "user_id"), ("finding_events", "user_id")),
+    "schedules": (("inspection_plans", "schedule_id"),),
+    "inspectors": (("schedules", "inspector_id"),),
+}
+"""References that a deletion sets to null."""
+
+
 def collect_dependents(world: dict, table: str, row: dict, collected: list) -> None:
     collected.append((table, row))
     for below, column in DEPENDENTS.get(table, ()):
         for other in world[below]:
-            if other.get(column) == row["id"]:
+            if other.get(column) == row.get("id"):
                 collect_dependents(world, below, other, collected)
 
 

@@ -28,7 +28,8 @@ def send_write(api: Callable, who: str, method: str, table: str, row: dict) -> R
     if method == "PATCH":
         return api(who).patch(f"/{table}?{where}", row_changes(table, row))
     if method == "PUT":
-        return api(who).put(f"/{table}?{where}", row)
+        service = catalog().relations[table].service_columns
+        return api(who).put(f"/{table}?{where}", {name: row[name] for name in row if name not in service})
     return api(who).delete(f"/{table}?{where}")
 
 

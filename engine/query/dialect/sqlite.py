@@ -43,10 +43,11 @@ def compile_small(element: SmallInSubquery, compiler: SQLCompiler, **options: An
 def with_prefix(condition: SmallInSubquery) -> SmallInSubquery:
     """Return the condition with the index prefix of each key, if the key's index has a prefix."""
     column = condition.column
-    if not isinstance(column, sa.Column):  # a column of a candidate row
+    rows: Any = getattr(column, "table", None)
+    table = getattr(rows, "element", rows)
+    if not isinstance(table, sa.Table):  # a column of a candidate row
         return condition
-    rows: Any = column.table
-    relation = catalog().relations[getattr(rows, "element", rows).name]
+    relation = catalog().relations[table.name]
     prefix = prefix_column(relation, column.name)
     if prefix is None:
         return condition
