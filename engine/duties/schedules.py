@@ -21,8 +21,8 @@ from engine.query.write.domain_rules import DomainRule
 from engine.query.write.insert import Key, keys_as_json
 from engine.storage.transaction import Transaction
 from models import Inspection, InspectionPlan, Schedule
-from models.inspection_plan import CANCELLED, DONE, SKIPPED
 from models.fields import Row
+from models.inspection_plan import CANCELLED, DONE, SKIPPED
 from models.types import BIGINT
 
 SCHEDULED = "scheduled"

@@ -338,7 +338,7 @@ NO_KEYS = MatchingKeys([], [])
 
 
 def fetch_keys(transaction: Transaction, relation: Relation, statement: Statement, binding: Binding) -> MatchingKeys:
-    """Return the keys of a statement whose rows are a key and, if there is a domain rule, whether it concerns the row."""
+    """Return the keys of a statement's rows. Each key is followed by `WriteBuilder.concern`."""
     rows = transaction.all(statement.sql, statement.bind(binding))
     width = len(relation.key)
     keys = [tuple(row[:width]) for row in rows]
