@@ -21,10 +21,12 @@ from access.policy import AccessRule
 from engine.current import reading, writing
 from engine.reporting.chart import read_chart
 from engine.reporting.dashboard import read_building_stats, read_dashboard
+from engine.reporting.due_summary import read_due_summary
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.transaction import Transaction
 from models import Building, Inspection
 from models.types import BIGINT, DATE, UUID
+from routes import rpc_schedules
 from routes.body import read_body
 from routes.middleware import respond
 from routes.postgrest import calls, requests
@@ -184,6 +186,10 @@ TABLE = (
         {"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         explain_inspection,
     ),
+    volatile("apply_schedule", rpc_schedules.APPLY, rpc_schedules.apply),
+    volatile("skip_occurrence", rpc_schedules.SKIP, rpc_schedules.skip),
+    stable("preview_schedule", rpc_schedules.PREVIEW, rpc_schedules.preview),
+    stable("get_due_summary", {}, lambda transaction, caller, _: read_due_summary(transaction, visible_to(caller))),
 )
 
 FUNCTIONS = {function.name: function for function in TABLE}

@@ -24,8 +24,8 @@
 So moe sees inspection 3 without its building 2, and mia sees nothing. ada reads building 5 of the other client and
 its inspection 8, without write access. bob reads inspection 3 of the other client. No row has the id 999.
 
-    schedules  1 building 1    2 building 4    3 building 5    4 building 2: all have ended, so no plan is open
-    plans      of inspections 2, 3, 6, 8
+    schedules  1 building 1    2 building 4    3 building 5    4 building 2: all have ended
+    plans      of inspections 2, 3, 6, 8: that of 3 is open
     findings   1 inspection 2    2 inspection 6    3 inspection 3    4 inspection 8, with one event each
 """
 
@@ -63,6 +63,8 @@ READ_ONLY_FUNCTIONS = (
     "check_inspection_access",
     "explain_building_access",
     "explain_inspection_access",
+    "preview_schedule",
+    "get_due_summary",
 )
 
 

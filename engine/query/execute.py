@@ -235,38 +235,39 @@ def update(
         if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
     plan = write_plan.plan_update(transaction.dialect.name, relation.name, tuple(new), query.shape, rule)
-    keys = update_by_key(transaction, relation, plan, new, binding)
-    if not keys:
-        keys = update_matching(transaction, relation, plan, new, binding)
-    check_row_count(len(keys))
+    found = update_by_key(transaction, relation, plan, new, binding)
+    if not found.keys:
+        found = update_matching(transaction, relation, plan, new, binding)
+    check_row_count(len(found.keys))
     domain_rule = DOMAIN_RULES.get(relation.name)
-    if domain_rule is not None and keys:
-        domain_rule.updated(transaction, keys, frozenset(changes))
-    return with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
+    if domain_rule is not None and found.concerned:
+        domain_rule.updated(transaction, found.concerned, frozenset(changes))
+    return with_representation(transaction, relation, WriteResult(found.keys), rule, binding, shape)
 
 
 def update_by_key(
     transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
-) -> list[Key]:
+) -> MatchingKeys:
     """Update the row that the filters select by its key, and return the key.
 
-    Return an empty list if no such row was updated. Then the row is missing, or the rule denies the update, or the
-    plan has no such statement.
+    Return no key if no such row was updated. Then the row is missing, or the rule denies the update, or the plan has
+    no such statement.
     """
     statement = plan.update_by_key
     if statement is None or null_violation(relation, new) is not None:
-        return []
+        return NO_KEYS
     with diagnose_write(transaction, relation, lambda: new, []):
-        return fetch_keys(transaction, statement, binding.replace(new=tuple(new.values())))
+        return fetch_keys(transaction, relation, statement, binding.replace(new=tuple(new.values())))
 
 
 def update_matching(
     transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
-) -> list[Key]:
+) -> MatchingKeys:
     """Update all rows that match the filters, and return their new keys; raise RowDenied if the rule denies a row."""
-    keys = fetch_keys(transaction, plan.keys, binding)
+    found = fetch_keys(transaction, relation, plan.keys, binding)
+    keys = found.keys
     if not keys:
-        return []
+        return NO_KEYS
     bound = binding.replace(keys=keys_as_json(keys), new=tuple(new.values()))
     name = null_violation(relation, new)
     if name != TENANT_COLUMN:  # the rule would deny a missing client
@@ -283,7 +284,8 @@ def update_matching(
         transaction.run(plan.update.sql, plan.update.bind(bound))
     if violation is not None:
         raise violation
-    return [updated_key(relation, key, new) for key in keys]
+    new_keys, concerned = ([updated_key(relation, key, new) for key in each] for each in (keys, found.concerned))
+    return MatchingKeys(new_keys, concerned)
 
 
 def null_violation(relation: Relation, new: dict[str, Bound]) -> str | None:
@@ -310,21 +312,37 @@ def delete(
     """Delete all rows that match the filters and that the rule allows, or none."""
     check_representation(transaction, relation, rule, shape)
     plan = write_plan.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
-    keys = fetch_keys(transaction, plan.keys, binding)
+    found = fetch_keys(transaction, relation, plan.keys, binding)
+    keys = found.keys
     check_row_count(len(keys))
     result = with_representation(transaction, relation, WriteResult(keys), rule, binding, shape)
     if keys:
         domain_rule = DOMAIN_RULES.get(relation.name)
-        if domain_rule is not None:
-            domain_rule.deleting(transaction, keys)
+        if domain_rule is not None and found.concerned:
+            domain_rule.deleting(transaction, found.concerned)
         bound = binding.replace(keys=keys_as_json(keys))
         with diagnose_deletion(transaction, relation, keys):
             transaction.run(plan.delete.sql, plan.delete.bind(bound))
     return result
 
 
-def fetch_keys(transaction: Transaction, statement: Statement, binding: Binding) -> list[Key]:
-    return [tuple(row) for row in transaction.all(statement.sql, statement.bind(binding))]
+@dataclass(frozen=True, slots=True)
+class MatchingKeys:
+    """The keys of rows that match, and those of the rows that the table's domain rule concerns."""
+
+    keys: list[Key]
+    concerned: list[Key]
+
+
+NO_KEYS = MatchingKeys([], [])
+
+
+def fetch_keys(transaction: Transaction, relation: Relation, statement: Statement, binding: Binding) -> MatchingKeys:
+    """Return the keys of a statement's rows. Each key is followed by `WriteBuilder.concern`."""
+    rows = transaction.all(statement.sql, statement.bind(binding))
+    width = len(relation.key)
+    keys = [tuple(row[:width]) for row in rows]
+    return MatchingKeys(keys, [key for key, row in zip(keys, rows, strict=True) if all(row[width:])])
 
 
 def check_representation(transaction: Transaction, relation: Relation, rule: Rule, shape: Shape | None) -> None:

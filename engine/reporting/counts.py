@@ -33,7 +33,7 @@ LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; 
 LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
 PARAMETERS = (
-    "today", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
+    "today", "in_a_week", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
     "entries_max",
 )  # fmt: skip
 INTEGER_PARAMETERS = ("building_id", "since", "entries_max")

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from access import explain
+from access import explain, schedules
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
-from engine.reporting import chart, dashboard
+from engine.reporting import chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 
@@ -82,6 +82,10 @@ RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "check_inspection_access": ("Whether a user may read an inspection", bool),
     "explain_building_access": ("The rules that let a user read a building", explain.Explanation),
     "explain_inspection_access": ("The rules that let a user read an inspection", explain.Explanation),
+    "apply_schedule": ("Make a schedule for each building that does not have it", schedules.AppliedSchedules),
+    "skip_occurrence": ("Cancel an inspection of a schedule, and make the next one", schedules.NextInspection),
+    "preview_schedule": ("The first due dates of a schedule", list[str]),
+    "get_due_summary": ("The open inspections of schedules by their due dates", due_summary.DueSummary),
 }
 """Each function's summary and result."""
 
@@ -105,10 +109,7 @@ def row(relation: Relation) -> Json:
 def new_row(relation: Relation) -> Json:
     """Return the schema of a new row. Columns with a default are optional."""
     attributes = relation.attributes.values()
-    return {
-        **changes(relation),
-        "required": [each.name for each in attributes if is_required(each)],
-    }
+    return {**changes(relation), "required": [each.name for each in attributes if is_required(each)]}
 
 
 def is_required(attribute: Attribute) -> bool:

@@ -1,4 +1,4 @@
-"""The ten functions: names, a valid call of each, and dates."""
+"""The functions: names, a valid call of each, and dates."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -14,6 +14,10 @@ EXPLAIN_INSPECTION = "explain_inspection_access"
 TO_ADMIN_BUILDINGS = "assign_buildings_to_client_admin"
 TO_ADMIN_INSPECTIONS = "assign_inspections_to_client_admin"
 TO_MANAGER = "assign_to_client_manager"
+APPLY_SCHEDULE = "apply_schedule"
+SKIP_OCCURRENCE = "skip_occurrence"
+PREVIEW_SCHEDULE = "preview_schedule"
+DUE_SUMMARY = "get_due_summary"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -26,8 +30,18 @@ VALID_CALLS = {
     CHECK_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
     EXPLAIN_BUILDING: {"p_building_id": 1, "p_user_id": MOE},
     EXPLAIN_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
+    APPLY_SCHEDULE: {
+        "p_building_ids": [1, 2],
+        "p_inspection_type": "fire",
+        "p_every": 3,
+        "p_unit": "month",
+        "p_first_due": "2026-01-31",
+    },
+    SKIP_OCCURRENCE: {"p_inspection_id": 3, "p_reason": "The building is closed."},
+    PREVIEW_SCHEDULE: {"p_every": 3, "p_unit": "month", "p_first_due": "2026-01-31", "p_count": 4},
+    DUE_SUMMARY: {},
 }
-VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
+VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, APPLY_SCHEDULE, SKIP_OCCURRENCE)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
 FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 

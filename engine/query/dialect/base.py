@@ -191,6 +191,10 @@ class SqlDialect(ABC):
     def date_text(self, day: Expression) -> Expression:
         """Return a date as `YYYY-MM-DD`."""
 
+    @abstractmethod
+    def add_days(self, day: Expression, days: Expression) -> Expression:
+        """Return the date a number of days after another."""
+
     # Plans
 
     @abstractmethod

@@ -278,3 +278,6 @@ class PostgresqlDialect(SqlDialect):
 
     def date_text(self, day: Expression) -> Expression:
         return sa.cast(day, sa.Text())
+
+    def add_days(self, day: Expression, days: Expression) -> Expression:
+        return day.op("+", return_type=sa.DATE())(days)

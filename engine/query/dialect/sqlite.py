@@ -270,5 +270,8 @@ class SqliteDialect(SqlDialect):
     def date_text(self, day: Expression) -> Expression:
         return day
 
+    def add_days(self, day: Expression, days: Expression) -> Expression:
+        return sa.func.date(day, days.op("||")(sa.literal_column("' days'")))
+
 
 GLOB_LITERAL = {"*": "[*]", "?": "[?]", "[": "[[]"}

@@ -9,13 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
+from models.fields import Row
+from models.types import Bound
+
 if TYPE_CHECKING:
-    from engine.query.write.insert import Key
     from engine.storage.transaction import Transaction
+
+Key = tuple[Bound, ...]
 
 
 class DomainRule:
-    """The rule of one table. Each method may raise a fault, which undoes the write."""
+    """The rule of one table. Each method may raise a fault, which undoes the write.
+
+    The statements of a write also compute which rows the rule concerns. It does not run for the others.
+    """
+
+    def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
+        """Return the condition that `updated` runs for a row whose `columns` are set."""
+        return sa.true()
+
+    def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
+        """Return the condition that `deleting` runs for a row."""
+        return sa.true()
 
     def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Run after rows were inserted. `keys` are theirs, in the order of the payload."""

@@ -125,7 +125,7 @@ class UpdatePlan:
     @cached_property
     def keys(self) -> Statement:
         """Find the keys of the rows that match and that the rule allows to update."""
-        return self.builder().keys(self.shape, Action.UPDATE)
+        return self.builder().keys(self.shape, Action.UPDATE, self.columns)
 
     @cached_property
     def denied(self) -> Statement | None:

@@ -18,6 +18,7 @@ from engine.query.read.planner import Planner
 from engine.query.rule import Action, Rule
 from engine.query.shape import Shape
 from engine.query.statement import Statement, new_value, parameter
+from engine.query.write.domain_rules import DOMAIN_RULES
 from models.fields import ColumnDefault, Row
 from models.types import ColumnType
 
@@ -52,13 +53,26 @@ class WriteBuilder:
 
     # Keys
 
-    def keys(self, shape: Shape, action: Action) -> Statement:
-        """Return the query for the keys of the rows that match the filters and that the rule allows to write."""
-        return self.planner.finish(self.matching_keys(shape, action))
+    def keys(self, shape: Shape, action: Action, columns: tuple[str, ...] = ()) -> Statement:
+        """Return the query for the keys of the rows that match the filters and that the rule allows to write.
 
-    def matching_keys(self, shape: Shape, action: Action) -> sa.Select[Any]:
-        """Return the select of `keys`."""
+        Each key is followed by `concern`.
+        """
         source, scope = self.planner.scoped(self.relation, action)
+        keys = self.matching_keys(shape, source, scope)
+        return self.planner.finish(keys.add_columns(*self.concern(source.c, action, columns)))
+
+    def concern(self, row: Row, action: Action, columns: tuple[str, ...]) -> list[Expression]:
+        """Return whether the table's domain rule concerns a row, as a list of one column; empty without a rule."""
+        rule = DOMAIN_RULES.get(self.relation.name)
+        if rule is None:
+            return []
+        if action is Action.DELETE:
+            return [sa.case((rule.concerns_deletion(row), 1), else_=0)]
+        return [sa.case((rule.concerns_update(row, frozenset(columns)), 1), else_=0)]
+
+    def matching_keys(self, shape: Shape, source: Any, scope: Expression) -> sa.Select[Any]:
+        """Return the select of the keys of the rows in `source` that match the filters and the rule."""
         visible = self.rule.rows(Action.READ, self.relation.model, source.c)
         order = self.planner.order(shape.root, self.relation, source)
         keys = sa.select(*(source.c[name] for name in self.relation.key))
@@ -284,16 +298,19 @@ class WriteBuilder:
         return self.planner.finish(sa.update(self.table).values(values).where(self.by_key_in_order()))
 
     def update_if_allowed(self, columns: tuple[str, ...], shape: Shape) -> Statement:
-        """Return the update of the rows of `keys` that the rule allows in their new state. It returns their keys."""
+        """Return the update of the rows of `keys` that the rule allows in their new state.
+
+        It returns their keys, each followed by `concern`.
+        """
         values = self.new_values(columns)
-        keys = self.matching_keys(shape, Action.UPDATE).order_by(None)
+        keys = self.matching_keys(shape, *self.planner.scoped(self.relation, Action.UPDATE)).order_by(None)
         current = {column.name: column for column in self.table.c}
         allowed = self.allowed(RowExpressions(current | values, self.table))
         return self.planner.finish(
             sa.update(self.table)
             .values(values)
             .where(is_among(self.key_of(self.table.c), keys), *([] if allowed is None else [allowed]))
-            .returning(*self.key_of(self.table.c))
+            .returning(*self.key_of(self.table.c), *self.concern(self.table.c, Action.UPDATE, columns))
         )
 
     def allowed(self, row: Row) -> Expression | None:
