@@ -25,6 +25,7 @@ from engine.reporting.visible_rows import VisibleRows
 from engine.storage.transaction import Transaction
 from models import Building, Inspection
 from models.types import BIGINT, DATE, UUID
+from routes import rpc_findings
 from routes.body import read_body
 from routes.middleware import respond
 from routes.postgrest import calls, requests
@@ -184,6 +185,10 @@ TABLE = (
         {"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
         explain_inspection,
     ),
+    volatile("move_findings", rpc_findings.MOVE_PARAMETERS, rpc_findings.move_findings),
+    volatile("reinspect", rpc_findings.REINSPECT_PARAMETERS, rpc_findings.reinspect),
+    volatile("start_visit", rpc_findings.START_PARAMETERS, rpc_findings.start_visit),
+    volatile("close_visit", rpc_findings.CLOSE_PARAMETERS, rpc_findings.close_visit),
 )
 
 FUNCTIONS = {function.name: function for function in TABLE}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators, session
+from access import assignments, decorators, findings, session, visits
 from access.accounts import access_token, throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
@@ -30,6 +30,7 @@ from routes.postgrest import (
     preferences,
     representation,
     requests,
+    signatures,
 )
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
@@ -76,10 +77,13 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.MethodCannotCall: (405, "PGRST101"),
     calls.ConflictingArguments: (400, "22023"),
     calls.MaxAffectedOnScalar: (400, "PGRST128"),
+    signatures.ParameterOutOfRange: (400, "22023"),
     dashboard.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
+    visits.NoSuchRow: (404, "PT404"),
+    findings.InvalidMove: (400, "22023"),
     # Queries
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from access import explain
+from access import explain, findings, visits
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
 from engine.reporting import chart, dashboard
@@ -82,6 +82,10 @@ RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "check_inspection_access": ("Whether a user may read an inspection", bool),
     "explain_building_access": ("The rules that let a user read a building", explain.Explanation),
     "explain_inspection_access": ("The rules that let a user read an inspection", explain.Explanation),
+    "move_findings": ("Fix, verify, waive, reopen or extend findings, or remark on them", findings.MoveCounts),
+    "reinspect": ("Add a re-inspection of a completed or failed inspection", visits.CaseRound),
+    "start_visit": ("Set an inspection to in_progress", visits.StartedVisit),
+    "close_visit": ("Set an inspection to completed or failed, and re-inspect a failed one", visits.ClosedVisit),
 }
 """Each function's summary and result."""
 
@@ -105,10 +109,7 @@ def row(relation: Relation) -> Json:
 def new_row(relation: Relation) -> Json:
     """Return the schema of a new row. Columns with a default are optional."""
     attributes = relation.attributes.values()
-    return {
-        **changes(relation),
-        "required": [each.name for each in attributes if is_required(each)],
-    }
+    return {**changes(relation), "required": [each.name for each in attributes if is_required(each)]}
 
 
 def is_required(attribute: Attribute) -> bool:

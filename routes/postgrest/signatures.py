@@ -11,11 +11,16 @@ from typing import Any, Final, cast
 
 from marshmallow import Schema, fields
 
-from models.types import BIGINT, ColumnType, InvalidDatetime, InvalidInput, invalid, quote_json
+from models.errors import Fault
+from models.types import BIGINT, INTEGER, TEXT, ColumnType, InvalidDatetime, InvalidInput, invalid, quote_json
 from routes.postgrest.limits import LIMITS, LimitExceeded
 from routes.postgrest.operands import parse_array
 
 PREFIX: Final = "p_"
+
+
+class ParameterOutOfRange(Fault):
+    """An argument outside the range of its parameter (22023)."""
 
 
 class Parameter(fields.Field[Any]):
@@ -55,8 +60,45 @@ def optional_parameter(kind: ColumnType) -> Parameter:
     return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
 
 
-def id_array(count_max: int, *, required: bool = True) -> Parameter:
-    """Return a parameter that is an array of at most `count_max` ids."""
+def bounded_integer(minimum: int, maximum: int, *, required: bool = True) -> Parameter:
+    """Return a parameter that is an integer from `minimum` to `maximum`."""
+
+    def read(value: object) -> object:
+        number = INTEGER.read_json(value)
+        if isinstance(number, int) and not minimum <= number <= maximum:
+            raise ParameterOutOfRange(f"expected an integer from {minimum} to {maximum}, not {number}")
+        return number
+
+    document = {**dict(INTEGER.schema), "minimum": minimum, "maximum": maximum}
+    return Parameter(INTEGER.name, read, document, required=required)
+
+
+def bounded_text(characters_max: int) -> Parameter:
+    """Return a required parameter that is a text of 1 to `characters_max` characters."""
+
+    def read(value: object) -> object:
+        text = TEXT.read_json(value)
+        if isinstance(text, str) and not 1 <= len(text) <= characters_max:
+            raise ParameterOutOfRange(f"expected a text of 1 to {characters_max} characters, not {len(text)}")
+        return text
+
+    return Parameter(TEXT.name, read, {"type": "string", "minLength": 1, "maxLength": characters_max})
+
+
+def choice(values: tuple[str, ...], *, required: bool = True) -> Parameter:
+    """Return a parameter that is one of some texts."""
+
+    def read(value: object) -> object:
+        text = TEXT.read_json(value)
+        if text not in values:
+            raise ParameterOutOfRange(f'expected one of {", ".join(values)}, not "{str(text)[:200]}"')
+        return text
+
+    return Parameter(TEXT.name, read, {"type": "string", "enum": list(values)}, required=required)
+
+
+def id_array(count_max: int, *, count_min: int = 0, required: bool = True) -> Parameter:
+    """Return a parameter that is an array of `count_min` to `count_max` ids."""
 
     def read(value: object) -> tuple[object, ...]:
         if isinstance(value, str):
@@ -65,9 +107,13 @@ def id_array(count_max: int, *, required: bool = True) -> Parameter:
             raise InvalidInput("expected JSON array")
         if len(value) > count_max:
             raise LimitExceeded(count_max, "ids in an array")
+        if len(value) < count_min:
+            raise ParameterOutOfRange(f"expected at least {count_min} id in the array")
         return tuple(map(read_id, value))
 
-    document = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
+    document: dict[str, object] = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
+    if count_min:
+        document["minItems"] = count_min
     return Parameter("bigint[]", read, document, required=required)
 
 

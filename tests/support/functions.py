@@ -1,4 +1,4 @@
-"""The ten functions: names, a valid call of each, and dates."""
+"""The functions: names, a valid call of each, and dates."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -14,6 +14,10 @@ EXPLAIN_INSPECTION = "explain_inspection_access"
 TO_ADMIN_BUILDINGS = "assign_buildings_to_client_admin"
 TO_ADMIN_INSPECTIONS = "assign_inspections_to_client_admin"
 TO_MANAGER = "assign_to_client_manager"
+MOVE_FINDINGS = "move_findings"
+REINSPECT = "reinspect"
+START_VISIT = "start_visit"
+CLOSE_VISIT = "close_visit"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -26,8 +30,12 @@ VALID_CALLS = {
     CHECK_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
     EXPLAIN_BUILDING: {"p_building_id": 1, "p_user_id": MOE},
     EXPLAIN_INSPECTION: {"p_inspection_id": 1, "p_user_id": MOE},
+    MOVE_FINDINGS: {"p_finding_ids": [1], "p_to": "fixed"},
+    REINSPECT: {"p_inspection_id": 2, "p_date_visited": "2025-06-01"},
+    START_VISIT: {"p_inspection_id": 4},
+    CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
 }
-VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER)
+VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, MOVE_FINDINGS, REINSPECT, START_VISIT, CLOSE_VISIT)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
 FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 
@@ -48,9 +56,10 @@ def with_or_without_prefix(arguments: dict, p: bool) -> dict:
 
 
 def result_of(response: Response) -> object:
-    """Return the result without `generated_at`."""
+    """Return the result without `generated_at`, and without the id of a new inspection."""
     body = response.json
-    return {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
+    changing = ("generated_at", "inspection_id")
+    return {k: v for k, v in body.items() if k not in changing} if isinstance(body, dict) else body
 
 
 def one_building(*inspections: tuple[str, str | None]) -> dict:
