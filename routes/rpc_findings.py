@@ -11,7 +11,6 @@ from models.types import BIGINT, DATE, TEXT, TIMESTAMP
 from routes.postgrest.calls import Arguments
 from routes.postgrest.signatures import choice, id_array, optional_parameter, required_parameter
 
-
 MOVE_PARAMETERS = {
     "p_finding_ids": id_array(IDS_MAX, count_min=1),
     "p_to": choice(findings.TARGETS),
