@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
@@ -19,8 +20,6 @@ from zoneinfo import ZoneInfo
 
 import click
 import sqlalchemy as sa
-
-from engine.deadlines import FINDING_DEADLINES, parse_deadlines
 
 __version__ = "0.1.0"
 
@@ -34,6 +33,9 @@ TOKEN_SECONDS = 3_600
 TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before expiry and would loop below that
 TOKEN_SECONDS_MAX = 7 * 24 * 3_600
 TIMEZONE = "UTC"
+FINDING_DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # 24 CFR 982.404 and NSPIRE
+DEADLINE_TEXT = re.compile(r"([a-z_]+)=([1-9][0-9]{0,4})([hd])")
+DEADLINES_MAX = {"h": 8_760, "d": 3_660}
 PORT = 8_000
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client counts in files if it is set
 KEEPALIVE_SECONDS = 75
@@ -66,7 +68,7 @@ class Settings(TypedDict):
     CORS_ORIGINS: tuple[str, ...] | None  # None: localhost on any port; ("*",): any
     TRUSTED_PROXIES: tuple[Network, ...]
     TIMEZONE: str  # an IANA name
-    FINDING_DEADLINES: str  # hours or days by severity
+    FINDING_DEADLINES: dict[str, tuple[int, str]]  # by severity: a number of "h" (hours) or "d" (days)
 
 
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -515,13 +517,37 @@ def _time_zone(raw: Mapping[str, object]) -> str:
     return name
 
 
-def _finding_deadlines(raw: Mapping[str, object]) -> str:
-    text = _text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES
-    try:
-        parse_deadlines(text)
-    except ValueError as error:
-        raise ConfigurationError(f"FINDING_DEADLINES: {error}") from error
-    return text
+def _finding_deadlines(raw: Mapping[str, object]) -> dict[str, tuple[int, str]]:
+    deadlines, defaults = (
+        _deadlines(_text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES),
+        _deadlines(FINDING_DEADLINES),
+    )
+    unknown, missing = sorted(deadlines.keys() - defaults), sorted(defaults.keys() - deadlines)
+    if unknown:
+        raise ConfigurationError(f"FINDING_DEADLINES: '{unknown[0]}' is none of the severities {', '.join(defaults)}")
+    if missing:
+        raise ConfigurationError(f"FINDING_DEADLINES has no deadline for {', '.join(missing)}")
+    return deadlines
+
+
+def _deadlines(text: str) -> dict[str, tuple[int, str]]:
+    """Return the number and the unit of each severity.
+
+    >>> _deadlines("severe=24h, low=60d")
+    {'severe': (24, 'h'), 'low': (60, 'd')}
+    """
+    deadlines: dict[str, tuple[int, str]] = {}
+    for part in map(str.strip, text.split(",")):
+        found = DEADLINE_TEXT.fullmatch(part)
+        if found is None:
+            raise ConfigurationError(f"FINDING_DEADLINES: '{part}' is no severity with hours or days, as in low=60d")
+        severity, number, unit = found[1], int(found[2]), found[3]
+        if number > DEADLINES_MAX[unit]:
+            raise ConfigurationError(f"FINDING_DEADLINES: '{part}' is more than {DEADLINES_MAX[unit]}{unit}")
+        if severity in deadlines:
+            raise ConfigurationError(f"FINDING_DEADLINES names '{severity}' twice")
+        deadlines[severity] = (number, unit)
+    return deadlines
 
 
 def _text_list(raw: Mapping[str, object], name: str) -> list[str]:

@@ -121,6 +121,13 @@ def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
     return in_own_visits(profile, row.inspection_id, "id")
 
 
+def of_own_case(profile: GrantProfile, finding: Row) -> Condition:
+    """Findings of cases with such a visit."""
+    plan = alias(InspectionPlan, "rule_plans")
+    of_case = in_small_subquery(finding.case_id, plan.c.case_id, of_own_visit(profile, plan.c))
+    return sa.or_(of_own_visit(profile, finding), of_case)
+
+
 def in_own_visits(profile: GrantProfile, key: Row, column: str) -> Condition:
     """Return the condition that a key is a column of one of the caller's own visits."""
     if not profile.is_inspector:
@@ -367,6 +374,23 @@ FUNCTION_ROLES: dict[str, frozenset[Role]] = {
     "close_visit": frozenset(Role),
 }
 """The roles that may call each function."""
+
+SEEN: dict[Role, Predicate] = dict.fromkeys(Role, every_row)
+DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_ownership, CLIENT_MANAGER: no_row}
+INSPECTED: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_case}
+
+FINDING_MOVES: dict[str, dict[Role, Predicate]] = {
+    "fixed": SEEN,
+    "verified": INSPECTED,
+    "waived": DECIDED,
+    "reopened": INSPECTED,
+    "extended": DECIDED,
+    "remark": SEEN,
+}
+"""By kind of event: the visible findings to which each role adds such an event with move_findings."""
+
+CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
+"""The visible inspections that a role starts, closes and re-inspects."""
 
 SUPER_ADMIN_COLUMNS = frozenset({"id", "created_at", "updated_at"})
 """Columns to which only super admins assign values."""

@@ -13,7 +13,7 @@ from bench.requests import Comparison, HttpCall, Request
 
 CALLS_COMPARED: Final = 12
 ATTEMPTS: Final = 10
-UNCOMPARED: Final = ("generated_at", "today", "timezone")
+UNCOMPARED: Final = ("generated_at", "today", "timezone", "open_findings", "findings_overdue")
 
 
 class Sender(Protocol):

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from flask import Flask
 
-from engine.deadlines import FINDING_DEADLINES, parse_deadlines
+from engine.deadlines import finding_deadlines
 from engine.duties import rules  # noqa: F401  # registers the domain rules
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
@@ -33,7 +33,8 @@ def attach(app: Flask) -> Database:
     url = sa.make_url(app.config["DATABASE_URL"])
     database = ENGINES[url.get_backend_name()](app, url)
     database.time_zone = time_zone(app.config.get("TIMEZONE", "UTC"))
-    database.finding_deadlines = parse_deadlines(app.config.get("FINDING_DEADLINES", FINDING_DEADLINES))
+    if "FINDING_DEADLINES" in app.config:
+        database.finding_deadlines = finding_deadlines(app.config["FINDING_DEADLINES"])
     app.extensions["walkthrough"] = database
     return database
 

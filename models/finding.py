@@ -15,11 +15,16 @@ OPEN, FIXED, VERIFIED, WAIVED = STATUSES = ("open", "fixed", "verified", "waived
 EVENT_KINDS = ("made", "fixed", "verified", "waived", "reopened", "extended", "remark")
 
 
-def case_of_inspection(row: Row) -> sa.ColumnElement[int]:
-    """Return the case of a finding's inspection: that of its plan, or else the inspection itself."""
+def case_of_inspection(inspection_id: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
+    """Return the case of an inspection: that of its plan, or else the inspection itself."""
     plan = InspectionPlan.__table__.alias("derived_plans")
-    case_id = sa.select(plan.c.case_id).where(plan.c.inspection_id == row.inspection_id)
-    return sa.func.coalesce(case_id.scalar_subquery(), row.inspection_id)
+    case_id = sa.select(plan.c.case_id).where(plan.c.inspection_id == inspection_id)
+    return sa.func.coalesce(case_id.scalar_subquery(), inspection_id)
+
+
+def case_of_finding(row: Row) -> sa.ColumnElement[int]:
+    """Return the case of a finding's inspection."""
+    return case_of_inspection(row.inspection_id)
 
 
 class Finding(Model):
@@ -68,7 +73,7 @@ class Finding(Model):
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
 
 
-Finding.derived = {**Finding.derived, "case_id": case_of_inspection}
+Finding.derived = {**Finding.derived, "case_id": case_of_finding}
 
 
 class FindingEvent(Model):

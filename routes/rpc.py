@@ -26,7 +26,7 @@ from engine.reporting.visible_rows import VisibleRows
 from engine.storage.transaction import Transaction
 from models import Building, Inspection
 from models.types import BIGINT, DATE, UUID
-from routes import rpc_schedules
+from routes import rpc_findings, rpc_schedules
 from routes.body import read_body
 from routes.middleware import respond
 from routes.postgrest import calls, requests
@@ -190,6 +190,10 @@ TABLE = (
     volatile("skip_occurrence", rpc_schedules.SKIP, rpc_schedules.skip),
     stable("preview_schedule", rpc_schedules.PREVIEW, rpc_schedules.preview),
     stable("get_due_summary", {}, lambda transaction, caller, _: read_due_summary(transaction, visible_to(caller))),
+    volatile("move_findings", rpc_findings.MOVE_PARAMETERS, rpc_findings.move_findings),
+    volatile("reinspect", rpc_findings.REINSPECT_PARAMETERS, rpc_findings.reinspect),
+    volatile("start_visit", rpc_findings.START_PARAMETERS, rpc_findings.start_visit),
+    volatile("close_visit", rpc_findings.CLOSE_PARAMETERS, rpc_findings.close_visit),
 )
 
 FUNCTIONS = {function.name: function for function in TABLE}

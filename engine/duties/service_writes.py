@@ -17,6 +17,7 @@ from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import UNRESTRICTED
+from engine.query.shape import Filter, Node, Query, Shape
 from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.insert import Insertion, Key, keys_as_json
 from engine.query.write.statements import WriteBuilder
@@ -25,6 +26,9 @@ from models.fields import ColumnDefault
 from models.types import Bound
 
 Row = Mapping[str, Any]
+
+BY_ID = Shape(Node(conditions=(Filter("id", "eq", value=0),)))
+"""The filter `id=eq.…`."""
 
 
 def insert_rows(transaction: Transaction, table: str, rows: Sequence[Row]) -> list[Key]:
@@ -56,6 +60,20 @@ def update_rows(transaction: Transaction, table: str, keys: Sequence[Key], chang
     new: dict[str, Bound] = {**changes, **stamps}
     statement = update_statement(transaction.dialect.name, table, tuple(new))
     transaction.run(statement.sql, statement.bind(Binding(keys=keys_as_json(keys), new=tuple(new.values()))))
+
+
+def update_row(transaction: Transaction, table: str, row_id: int, changes: Row) -> None:
+    """Set columns of the row with this id to JSON values. Domain rules run, too."""
+    execute.update(
+        transaction,
+        UNRESTRICTED,
+        Binding((str(row_id),), transaction.actor_id),
+        relation=catalog().relations[table],
+        query=Query(BY_ID),
+        changes=dict(changes),
+        shape=None,
+        check_row_count=lambda count: None,
+    )
 
 
 def delete_rows(transaction: Transaction, table: str, keys: Sequence[Key]) -> None:

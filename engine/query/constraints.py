@@ -36,11 +36,12 @@ class NotNullViolation(ConstraintViolation):
 class CheckViolation(ConstraintViolation):
     """A row that violates a CHECK constraint or a trigger's check (23514)."""
 
-    def __init__(self, constraint: str) -> None:
+    def __init__(self, constraint: str, details: str | None = None) -> None:
         owners = [name for name in catalog().relations if constraint.startswith(f"{name}_")]
         relation = max(owners, key=len, default="row")
         super().__init__(
-            CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"'
+            CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"',
+            details,
         )
         self.constraint = constraint
         column = constraint.removeprefix(f"{relation}_").removesuffix("_check")
@@ -54,6 +55,10 @@ CHECKS = {
     "inspectors_user_role_check": "an inspector is linked to a user with the role client_manager only",
     "inspection_plans_open_check": "an inspection that its schedule or case requires cannot be deleted: cancel it",
     "inspection_plans_skip_check": "only an open inspection of a schedule can be skipped",
+    "findings_move_check": "a finding cannot be moved in this way",
+    "reinspect_status_check": "only a completed or failed inspection is re-inspected",
+    "start_visit_status_check": "a completed, failed or cancelled inspection cannot be started",
+    "close_visit_status_check": "a completed, failed or cancelled inspection cannot be closed",
     "clients_id_once_check": "a client had this id before, and ids are not reused",
 }
 

@@ -16,13 +16,13 @@ from engine.query.rule import ReadScope
 from engine.reporting import counts
 from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
-from models import Building, Inspection
+from models import Building, Finding, Inspection
 from models.audit_log import AuditLog
 
 ENTRIES_MAX = 2_000  # beyond this, or a fiftieth of all rows, a full count costs no more
 ENTRIES_MIN = 50
 
-INSPECTIONS, BUILDINGS = Inspection.__tablename__, Building.__tablename__
+INSPECTIONS, BUILDINGS, FINDINGS = Inspection.__tablename__, Building.__tablename__, Finding.__tablename__
 
 COUNT_DELTAS = {"insert": 1, "update": 0, "delete": -1}
 """How much an action changes the number of rows."""
@@ -46,11 +46,15 @@ class RowChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangesSince:
-    """The changes since an entry: of buildings, and the former and current states of the changed inspections."""
+    """The changes since an entry: of buildings, and the former and current states of the changed inspections.
+
+    `has_findings`: whether findings changed.
+    """
 
     buildings: list[RowChange]
     former: InspectionStates
     current: InspectionStates
+    has_findings: bool
 
 
 def read_changes_since(transaction: Transaction, visible: VisibleRows, entry: int, rows: int) -> ChangesSince | None:
@@ -59,17 +63,18 @@ def read_changes_since(transaction: Transaction, visible: VisibleRows, entry: in
     states = read_states(transaction, visible, changes) if changes is not None else None
     if changes is None or states is None:
         return None
-    return ChangesSince([each for each in changes if each.relation == BUILDINGS], *states)
+    buildings = [each for each in changes if each.relation == BUILDINGS]
+    return ChangesSince(buildings, *states, any(each.relation == FINDINGS for each in changes))
 
 
 def read_changes(transaction: Transaction, visible: VisibleRows, entry: int, rows: int) -> list[RowChange] | None:
-    """Return the changes of visible inspections and buildings, the newest first.
+    """Return the changes of visible inspections, buildings and findings, the newest first.
 
     Return None if the audit log lacks entries for single rows, or has so many that a full count costs no more.
     Read no entry of another client, so that the time taken shows nothing about other clients' changes. Entries
     without a client, mostly of inspectors, are read to find imports.
     """
-    read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, AuditLog)}
+    read_scopes = {visible.rule.read_scope(model) for model in (Inspection, Building, Finding, AuditLog)}
     is_simple = read_scopes in ({ReadScope.EVERYTHING}, {ReadScope.OWN_CLIENT})
     if not (is_simple and transaction.dialect.audit_log_is_in_commit_order):
         return None
@@ -85,7 +90,7 @@ def read_changes(transaction: Transaction, visible: VisibleRows, entry: int, row
     changes = [
         RowChange(relation, int(key), action, json.loads(before) if before else {})
         for relation, key, action, before in entries
-        if relation in (INSPECTIONS, BUILDINGS) and action in COUNT_DELTAS  # refusals are no changes
+        if relation in (INSPECTIONS, BUILDINGS, FINDINGS) and action in COUNT_DELTAS  # refusals are no changes
     ]
     # Earlier entries of a row whose id changed have the old id.
     has_changed_ids = any(each.action == "update" and "id" in each.before for each in changes)

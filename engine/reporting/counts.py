@@ -19,7 +19,7 @@ from engine.query.statement import Statement, compile_statement, new_value, para
 from models import AuditLog, Building, Inspection, ReportLead
 from models.audit_log import BULK_RELATION
 from models.fields import Model
-from models.types import BIGINT, DATE, Bound
+from models.types import BIGINT, DATE, TIMESTAMP, Bound
 
 Expression = sa.ColumnElement[Any]
 
@@ -34,9 +34,15 @@ LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
 PARAMETERS = (
     "today", "in_a_week", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
-    "entries_max",
+    "entries_max", "now",
 )  # fmt: skip
-INTEGER_PARAMETERS = ("building_id", "since", "entries_max")
+TYPES_OF_PARAMETERS = {
+    "building_id": sa.BigInteger,
+    "since": sa.BigInteger,
+    "entries_max": sa.BigInteger,
+    "now": TIMESTAMP.storage,
+}
+"""The types of the parameters that are no days."""
 
 STATE_COLUMNS = ("building_id", "inspection_type", "status", "date_visited")
 """The columns of an inspection that the counts depend on."""
@@ -53,7 +59,7 @@ class CountPlanner(Planner):
     def named_parameter(self, name: str) -> Expression:
         """Return the placeholder of one of PARAMETERS."""
         self.slots[name] = new_value(PARAMETERS.index(name))
-        return parameter(name, sa.BigInteger if name in INTEGER_PARAMETERS else DATE.storage)
+        return parameter(name, TYPES_OF_PARAMETERS.get(name, DATE.storage))
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
         """Return an alias of a table and the condition of its visible rows."""

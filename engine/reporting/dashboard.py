@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from engine.audit import last_entry_id
 from engine.reporting import counts
 from engine.reporting.counts import COMPLETED, FAILED
+from engine.reporting.finding_counts import count_findings, refresh_findings
 from engine.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
 from engine.reporting.status_counts import Counts, labelled, read_status_counts
 from engine.reporting.visible_rows import VisibleRows, fetch_rows
@@ -43,6 +44,8 @@ class Dashboard:
     last_inspection: the latest day, up to today, of a completed or failed inspection.
     next_inspection: the earliest day, from today, of a scheduled inspection.
     An inspection without a date counts in none of these.
+    open_findings: with the status open.
+    findings_overdue: with the status open, and a deadline before now. The number is at most a minute old.
     """
 
     total_inspections: int
@@ -54,6 +57,8 @@ class Dashboard:
     completed_this_month: int
     last_inspection: str | None
     next_inspection: str | None
+    open_findings: int
+    findings_overdue: int
     generated_at: str
     today: str
     timezone: str
@@ -62,10 +67,11 @@ class Dashboard:
 def read_dashboard(transaction: Transaction, visible: VisibleRows) -> Dashboard:
     """Return the dashboard of all visible rows."""
     key = ("dashboard", visible, transaction.today)
-    _, _, cached = transaction.cached(
+    _, counted, cached = transaction.cached(
         key, lambda: count_dashboard(transaction, visible, key), size_of_dashboard, is_base=True
     )
-    dashboard: Dashboard = replace(cached, generated_at=transaction.now)
+    findings = refresh_findings(transaction, visible, counted.findings)
+    dashboard: Dashboard = replace(cached, findings_overdue=findings.overdue, generated_at=transaction.now)
     return dashboard
 
 
@@ -99,7 +105,7 @@ def count_all(transaction: Transaction, visible: VisibleRows) -> DashboardCounts
     buildings = counts.plan_buildings(transaction.dialect.name, visible.rule)
     status_counts = read_status_counts(transaction, visible)
     number = transaction.value(buildings.sql, buildings.bind(visible.binding()))
-    return DashboardCounts(number, status_counts)
+    return DashboardCounts(number, status_counts, count_findings(transaction, visible))
 
 
 def to_dashboard(dashboard_counts: DashboardCounts, transaction: Transaction) -> Dashboard:
@@ -115,6 +121,8 @@ def to_dashboard(dashboard_counts: DashboardCounts, transaction: Transaction) ->
         completed_this_month=status_counts.completed_this_month,
         last_inspection=status_counts.last_inspection,
         next_inspection=status_counts.next_inspection,
+        open_findings=dashboard_counts.findings.open,
+        findings_overdue=dashboard_counts.findings.overdue,
         generated_at=transaction.now,
         today=transaction.today.isoformat(),
         timezone=str(transaction.time_zone),

@@ -16,6 +16,7 @@ from engine.reporting.changes import COUNT_DELTAS, ChangesSince, InspectionState
 from engine.reporting.chart_counts import BusyBuilding, Points, Window, read_outcomes
 from engine.reporting.chart_statements import BUSIEST_MAX
 from engine.reporting.counts import COMPLETED, IN_PROGRESS, LABEL_CHARACTERS_MAX, SCHEDULED
+from engine.reporting.finding_counts import FindingCounts, count_findings
 from engine.reporting.status_counts import Pair, StatusCounts, calendar_days
 from engine.reporting.visible_rows import VisibleRows, fetch_rows
 from engine.storage.transaction import Transaction
@@ -23,10 +24,11 @@ from engine.storage.transaction import Transaction
 
 @dataclass(frozen=True, slots=True)
 class DashboardCounts:
-    """The number of buildings and the counts of inspections, as of an entry of the audit log."""
+    """The number of buildings and the counts of inspections and findings, as of an entry of the audit log."""
 
     buildings: int
     status_counts: StatusCounts
+    findings: FindingCounts
 
 
 def update_dashboard_counts(
@@ -40,7 +42,9 @@ def update_dashboard_counts(
     status_counts = update_status_counts(transaction, visible, cached.status_counts, since)
     if status_counts is None:
         return None
-    return DashboardCounts(cached.buildings + buildings, status_counts)
+    is_current = not since.has_findings and cached.findings.holds_at(transaction.now)
+    findings = cached.findings if is_current else count_findings(transaction, visible)
+    return DashboardCounts(cached.buildings + buildings, status_counts, findings)
 
 
 def update_status_counts(

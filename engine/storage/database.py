@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from engine.deadlines import DEFAULT_DEADLINES, Deadline
+from engine.deadlines import DEFAULT_DEADLINES, FindingDeadline
 from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
@@ -56,7 +56,7 @@ class Database:
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of the transactions' days."""
 
-    finding_deadlines: Mapping[str, Deadline] = DEFAULT_DEADLINES
+    finding_deadlines: Mapping[str, FindingDeadline] = DEFAULT_DEADLINES
     """The deadlines of findings, by severity."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:

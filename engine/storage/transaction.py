@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
-from engine.deadlines import DEFAULT_DEADLINES, Deadline
+from engine.deadlines import DEFAULT_DEADLINES, FindingDeadline
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
@@ -109,7 +109,7 @@ class Transaction:
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
 
-    finding_deadlines: Mapping[str, Deadline] = DEFAULT_DEADLINES
+    finding_deadlines: Mapping[str, FindingDeadline] = DEFAULT_DEADLINES
     """The deadlines of findings by severity, which the database sets."""
 
     def __init__(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators, schedules, session
+from access import assignments, decorators, findings, schedules, session, visits
 from access.accounts import access_token, throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
@@ -83,6 +83,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
+    visits.NoSuchRow: (404, "PT404"),
+    findings.InvalidMove: (400, "22023"),
     # Queries
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),

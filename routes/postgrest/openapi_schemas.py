@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from access import explain, schedules
+from access import explain, findings, schedules, visits
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
 from engine.reporting import chart, dashboard, due_summary
@@ -86,6 +86,10 @@ RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "skip_occurrence": ("Cancel an inspection of a schedule, and make the next one", schedules.NextInspection),
     "preview_schedule": ("The first due dates of a schedule", list[str]),
     "get_due_summary": ("The open inspections of schedules by their due dates", due_summary.DueSummary),
+    "move_findings": ("Fix, verify, waive, reopen or extend findings, or remark on them", findings.MoveCounts),
+    "reinspect": ("Add a re-inspection of a completed or failed inspection", visits.CaseRound),
+    "start_visit": ("Set an inspection to in_progress", visits.StartedVisit),
+    "close_visit": ("Set an inspection to completed or failed, and re-inspect a failed one", visits.ClosedVisit),
 }
 """Each function's summary and result."""
 

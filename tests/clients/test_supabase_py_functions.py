@@ -42,6 +42,8 @@ def test_dashboard_counts_what_is_visible(max_: Client) -> None:
         "completed_this_month": 0,
         "last_inspection": summary["last_inspection"],
         "next_inspection": None,
+        "open_findings": 1,
+        "findings_overdue": 1,
         "today": generated.date().isoformat(),
         "timezone": "UTC",
     }

@@ -18,6 +18,8 @@ DASHBOARD_KEYS = {
     "completed_this_month",
     "last_inspection",
     "next_inspection",
+    "open_findings",
+    "findings_overdue",
     "generated_at",
     "today",
     "timezone",
@@ -38,20 +40,21 @@ def types(annual=0, fire=0, lead=0, structural=0, emergency=0) -> dict:
     return {"annual": annual, "fire": fire, "lead": lead, "structural": structural, "emergency": emergency}
 
 
-# who: inspections, buildings, by the five statuses, by the five types, overdue. All dates of the data set are past.
+# who: inspections, buildings, by the five statuses, by the five types, overdue, open and overdue findings. All dates
+# of the data set are past.
 DASHBOARDS = {
-    "root": (9, 6, statuses(3, 1, 2, 1, 1), types(3, 2, 2, 1, 1), 3),
-    "ada": (7, 5, statuses(3, 1, 1, 1, 0), types(3, 2, 1, 1, 0), 3),
-    "bob": (4, 2, statuses(1, 0, 1, 0, 1), types(1, 1, 1, 0, 1), 1),
-    "moe": (4, 1, statuses(2, 0, 1, 1, 0), types(1, 2, 1, 0, 0), 2),
-    "mia": (0, 0, statuses(), types(), 0),
-    "max": (2, 1, statuses(0, 0, 1, 0, 1), types(0, 0, 1, 0, 1), 0),
+    "root": (9, 6, statuses(3, 1, 2, 1, 1), types(3, 2, 2, 1, 1), 3, 4),
+    "ada": (7, 5, statuses(3, 1, 1, 1, 0), types(3, 2, 1, 1, 0), 3, 3),
+    "bob": (4, 2, statuses(1, 0, 1, 0, 1), types(1, 1, 1, 0, 1), 1, 3),
+    "moe": (4, 1, statuses(2, 0, 1, 1, 0), types(1, 2, 1, 0, 0), 2, 2),
+    "mia": (0, 0, statuses(), types(), 0, 0),
+    "max": (2, 1, statuses(0, 0, 1, 0, 1), types(0, 0, 1, 0, 1), 0, 1),
 }
 
 
 @pytest.mark.parametrize("who", DASHBOARDS)
 def test_dashboard_counts_visible_inspections(api: Callable, who: str) -> None:
-    inspections, buildings, by_status, by_type, overdue = DASHBOARDS[who]
+    inspections, buildings, by_status, by_type, overdue, findings = DASHBOARDS[who]
 
     body = api(who).rpc(DASHBOARD).json
 
@@ -60,6 +63,7 @@ def test_dashboard_counts_visible_inspections(api: Callable, who: str) -> None:
     assert {name: body["by_status"][name] for name in statuses()} == by_status
     assert {name: body["by_type"][name] for name in types()} == by_type
     assert body["overdue"] == overdue
+    assert (body["open_findings"], body["findings_overdue"]) == (findings, findings)
     assert body["upcoming"] == 0
     assert body["completed_this_month"] == 0
 

@@ -324,7 +324,8 @@ def test_result_keys_keep_their_order(api: Callable) -> None:
 
     assert list(dashboard) == [
         "total_inspections", "total_buildings", "by_status", "by_type", "overdue", "upcoming",
-        "completed_this_month", "last_inspection", "next_inspection", "generated_at", "today", "timezone",
+        "completed_this_month", "last_inspection", "next_inspection", "open_findings", "findings_overdue",
+        "generated_at", "today", "timezone",
     ]  # fmt: skip
     assert list(chart) == ["start_date", "end_date", "interval", "series", "buildings"]
     assert list(chart["series"][0]) == ["period", "total", "by_status"]

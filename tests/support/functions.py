@@ -18,6 +18,10 @@ APPLY_SCHEDULE = "apply_schedule"
 SKIP_OCCURRENCE = "skip_occurrence"
 PREVIEW_SCHEDULE = "preview_schedule"
 DUE_SUMMARY = "get_due_summary"
+MOVE_FINDINGS = "move_findings"
+REINSPECT = "reinspect"
+START_VISIT = "start_visit"
+CLOSE_VISIT = "close_visit"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -40,8 +44,22 @@ VALID_CALLS = {
     SKIP_OCCURRENCE: {"p_inspection_id": 3, "p_reason": "The building is closed."},
     PREVIEW_SCHEDULE: {"p_every": 3, "p_unit": "month", "p_first_due": "2026-01-31", "p_count": 4},
     DUE_SUMMARY: {},
+    MOVE_FINDINGS: {"p_finding_ids": [1], "p_to": "fixed"},
+    REINSPECT: {"p_inspection_id": 2, "p_date_visited": "2025-06-01"},
+    START_VISIT: {"p_inspection_id": 4},
+    CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
 }
-VOLATILE = (TO_ADMIN_BUILDINGS, TO_ADMIN_INSPECTIONS, TO_MANAGER, APPLY_SCHEDULE, SKIP_OCCURRENCE)
+VOLATILE = (
+    TO_ADMIN_BUILDINGS,
+    TO_ADMIN_INSPECTIONS,
+    TO_MANAGER,
+    APPLY_SCHEDULE,
+    SKIP_OCCURRENCE,
+    MOVE_FINDINGS,
+    REINSPECT,
+    START_VISIT,
+    CLOSE_VISIT,
+)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
 FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 
@@ -62,9 +80,10 @@ def with_or_without_prefix(arguments: dict, p: bool) -> dict:
 
 
 def result_of(response: Response) -> object:
-    """Return the result without `generated_at`."""
+    """Return the result without `generated_at`, and without the id of a new inspection."""
     body = response.json
-    return {k: v for k, v in body.items() if k != "generated_at"} if isinstance(body, dict) else body
+    changing = ("generated_at", "inspection_id")
+    return {k: v for k, v in body.items() if k not in changing} if isinstance(body, dict) else body
 
 
 def one_building(*inspections: tuple[str, str | None]) -> dict:

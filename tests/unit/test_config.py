@@ -18,6 +18,8 @@ import sqlalchemy as sa
 
 import config
 from config import ConfigurationError
+from engine.deadlines import DEFAULT_DEADLINES, finding_deadlines
+from models.finding import SEVERITIES
 
 SECRET = "s" * 32
 GIVEN = {"DATABASE_URL": "sqlite://", "SECRET_KEY": SECRET, "ANON_KEY": "anon"}
@@ -46,7 +48,10 @@ def test_documented_defaults():
         "CORS_ORIGINS": None,
         "TRUSTED_PROXIES": (),
         "TIMEZONE": "UTC",
-    }
+        "FINDING_DEADLINES": {
+            "life_threatening": (24, "h"), "severe": (24, "h"), "moderate": (30, "d"), "low": (60, "d")
+        },
+    }  # fmt: skip
 
 
 def test_default_database_is_in_instance():
@@ -172,6 +177,12 @@ def test_last_secret_key_signs_and_all_verify():
             "10.0.0.0/8,::1",
             (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1")),
             id="proxies",
+        ),
+        pytest.param(
+            "FINDING_DEADLINES",
+            "severe=1h, life_threatening=2h,low=4d,moderate=3d",
+            {"severe": (1, "h"), "life_threatening": (2, "h"), "low": (4, "d"), "moderate": (3, "d")},
+            id="deadlines",
         ),
     ],
 )
@@ -374,6 +385,31 @@ def test_time_zone_is_utc_by_default() -> None:
     zones = [config.load({"SECRET_KEY": SECRET}, {"TIMEZONE": name})["TIMEZONE"] for name in ("", "Asia/Tokyo")]
 
     assert zones == ["UTC", "Asia/Tokyo"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("low=60d", "FINDING_DEADLINES has no deadline for life_threatening, moderate, severe"),
+        ("mild=1h", "FINDING_DEADLINES: 'mild' is none of the severities life_threatening, severe, moderate, low"),
+        ("low=60", "FINDING_DEADLINES: 'low=60' is no severity with hours or days, as in low=60d"),
+        ("low=0d", "FINDING_DEADLINES: 'low=0d' is no severity with hours or days, as in low=60d"),
+        ("low=1d,", "FINDING_DEADLINES: '' is no severity with hours or days, as in low=60d"),
+        ("low=3661d", "FINDING_DEADLINES: 'low=3661d' is more than 3660d"),
+        ("low=8761h", "FINDING_DEADLINES: 'low=8761h' is more than 8760h"),
+        ("low=1d,low=2d", "FINDING_DEADLINES names 'low' twice"),
+    ],
+)
+def test_invalid_deadlines_are_refused_with_one_sentence(given: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        config.load(GIVEN, {"FINDING_DEADLINES": given})
+
+    assert refusal.value.message == message
+
+
+def test_default_deadlines_are_those_of_a_database_without_settings() -> None:
+    assert finding_deadlines(config.load(GIVEN, {})["FINDING_DEADLINES"]) == DEFAULT_DEADLINES
+    assert set(DEFAULT_DEADLINES) == set(SEVERITIES)
 
 
 def test_operating_document_lists_all_settings() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +16,7 @@ from engine.query.constraints import ConstraintViolation, NotNullViolation, Uniq
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
+from engine.query.write.finding_deadline import finding_deadline
 from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.storage.transaction import Transaction
 from models.errors import Fault
@@ -162,9 +162,9 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
     if attribute.default is ColumnDefault.FINDING_DEADLINE:
         deadline = default_source(attribute).from_row
         return ColumnSource(
-            lambda rows, row: deadline(rows, row)
-            if row.get(name) is None
-            else convert_value(attribute, row[name], rows.request)
+            lambda rows, row: (
+                deadline(rows, row) if row.get(name) is None else convert_value(attribute, row[name], rows.request)
+            )
         )
     if attribute.type is TIMESTAMP:
         return ColumnSource(
@@ -186,6 +186,8 @@ def default_source(attribute: Attribute) -> ColumnSource:
     """Return the source of a column's default."""
     if not attribute.has_default:
         return ColumnSource(null_value, is_constant=True)
+    if attribute.default is ColumnDefault.FINDING_DEADLINE:
+        return ColumnSource(lambda rows, row: finding_deadline(rows.transaction, rows.request, rows.written(row)))
     return ColumnSource(
         lambda rows, row: default_value(attribute, rows.transaction, rows.request, row),
         is_constant=attribute.default not in DEFAULTS_OF_ROWS,
@@ -208,19 +210,8 @@ def default_value(attribute: Attribute, transaction: Transaction, binding: Bindi
     if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
         return transaction.now
     if kind is ColumnDefault.FINDING_DEADLINE:
-        return finding_deadline(transaction, row)
+        return finding_deadline(transaction, binding, row)
     return binding.caller_id if kind is ColumnDefault.CALLER_ID else attribute.stored_default
-
-
-def finding_deadline(transaction: Transaction, row: Row) -> str | None:
-    """Return the deadline of a finding by its severity; None for an unknown one, which the table refuses."""
-    deadline = transaction.finding_deadlines.get(str(row.get("severity")))
-    if deadline is None:
-        return transaction.now
-    found = transaction.moment
-    if isinstance(given := row.get("created_at"), str):
-        found = datetime.datetime.fromisoformat(read_timestamp(given))
-    return deadline.after(found, transaction.time_zone)
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -256,6 +247,18 @@ class InsertRows:
                 columns = [self.convert_column(name, source, rows) for name, source in pairs]
                 return list(zip(*columns, strict=True))
         return [self.convert_row(layout, row, position) for position, row in enumerate(rows)]
+
+    def written(self, row: Row) -> Row:
+        """Return the values of a row that are written: a request with `columns` ignores the others."""
+        return {name: row[name] for name in self.insertion.columns if name in row}
+
+    def replace_values(self, name: str, values: Mapping[int, Bound]) -> None:
+        """Replace the values of a column in the rows at these positions."""
+        place = self.columns.index(name)
+        for position, value in values.items():
+            row = self.values[position]
+            self.values[position] = (*row[:place], value, *row[place + 1 :])
+        self.__dict__.pop("binding", None)
 
     def convert_row(self, layout: RowLayout, row: Row, position: int) -> tuple[Bound, ...]:
         values: list[Bound] = []

@@ -10,6 +10,7 @@ from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
+from engine.query.write.finding_deadline import deadline_columns
 from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
 from engine.query.write.row_security import protected_column, require_allowed, row_violation
 from engine.storage.transaction import Transaction
@@ -38,12 +39,10 @@ def upsert(
     plan = write_plan.plan_upsert(
         transaction.dialect.name, relation.name, rows.columns, rows.constant, target, merged, rule
     )
-    existing = {
-        position: (bool(is_writable), tuple(key))
-        for position, is_writable, *key in transaction.all(
-            plan.existing_rows.sql, plan.existing_rows.bind(rows.binding)
-        )
-    }
+    found = transaction.all(plan.existing_rows.sql, plan.existing_rows.bind(rows.binding))
+    size = len(relation.key)
+    existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, *values in found}
+    keep_deadlines(relation, insertion, rows, {position: values[size:] for position, _, *values in found})
     require_writable_keys(relation, insertion, target, existing, rule)
     rows.require_client()
     require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
@@ -93,6 +92,13 @@ def insert_new(
         require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
         keys = rows.write_one_by_one(plan)
     return WriteResult(keys, len(keys))
+
+
+def keep_deadlines(relation: Relation, insertion: Insertion, rows: InsertRows, stored: dict[int, list[Bound]]) -> None:
+    """Replace a null deadline of an existing row with the stored one, so that a repeated request does not extend it."""
+    for place, name in enumerate(deadline_columns(relation, rows.columns)):
+        kept = {each: stored[each][place] for each in stored if insertion.rows[each].get(name) is None}
+        rows.replace_values(name, kept)
 
 
 def merged_key(

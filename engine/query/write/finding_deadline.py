@@ -1,0 +1,28 @@
+"""The deadlines of new findings, and those that a merge keeps."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+
+from engine.query.catalog import Relation
+from engine.query.statement import Binding
+from engine.storage.transaction import Transaction
+from models.fields import ColumnDefault
+from models.types import read_timestamp
+
+
+def finding_deadline(transaction: Transaction, binding: Binding, row: Mapping[str, object]) -> str:
+    """Return the deadline of a finding by its severity; now for an unknown one, which the table refuses."""
+    deadline = transaction.finding_deadlines.get(str(row.get("severity")))
+    if deadline is None:
+        return transaction.now
+    found = transaction.moment
+    if isinstance(given := row.get("created_at"), str):
+        found = datetime.datetime.fromisoformat(read_timestamp(given, binding.zone))
+    return deadline.after(found, transaction.time_zone)
+
+
+def deadline_columns(relation: Relation, columns: Iterable[str]) -> list[str]:
+    """Return those of the columns in which a null means the deadline, and in a merge the stored value."""
+    return [name for name in columns if relation.attributes[name].default is ColumnDefault.FINDING_DEADLINE]

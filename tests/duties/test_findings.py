@@ -1,0 +1,286 @@
+"""Rows of findings: deadlines, the columns of the service, the event of a new finding, and repeated requests."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import ADA, MIA, Response, privilege
+from tests.duties.case_world import DUE_AT, FAILED, MOMENT, OPEN, SCHEDULED, case_rows
+
+MERGE, IGNORE = "resolution=merge-duplicates", "resolution=ignore-duplicates"
+RETURN = "return=representation"
+REF, OTHER_REF = "7b1c1c1e-0000-4000-8000-000000000001", "7b1c1c1e-0000-4000-8000-000000000002"
+NEW = {"inspection_id": SCHEDULED, "description": "No smoke alarm.", "severity": "moderate"}
+DUE = "2026-12-20T23:59:59+00:00"
+"""The deadline of NEW at MOMENT."""
+
+
+@pytest.fixture
+def case(world: Callable) -> Callable:
+    return world(case_rows(), MOMENT)
+
+
+def one(response: Response) -> dict:
+    assert response.status in (200, 201), response.text
+    [row] = response.json
+    return row
+
+
+# Deadlines
+
+
+@pytest.mark.parametrize(
+    ("severity", "zone", "due_at"),
+    [
+        ("life_threatening", "UTC", "2026-11-21T14:05:00+00:00"),
+        ("severe", "America/New_York", "2026-11-21T14:05:00+00:00"),
+        ("moderate", "UTC", "2026-12-20T23:59:59+00:00"),
+        ("moderate", "America/New_York", "2026-12-21T04:59:59+00:00"),
+        ("low", "America/New_York", "2027-01-20T04:59:59+00:00"),
+    ],
+)
+def test_deadline_follows_from_severity_and_time_zone(world: Callable, severity: str, zone: str, due_at: str) -> None:
+    case = world(case_rows(), MOMENT, TIMEZONE=zone)
+
+    made = one(case("ada").post("/findings", {**NEW, "severity": severity}, prefer=RETURN))
+
+    assert made["due_at"] == due_at
+
+
+def test_deadlines_are_a_setting(world: Callable) -> None:
+    case = world(case_rows(), MOMENT, FINDING_DEADLINES="life_threatening=1h,severe=2h,moderate=3d,low=4d")
+
+    made = [
+        one(case("ada").post("/findings", {**NEW, "severity": severity}, prefer=RETURN))["due_at"]
+        for severity in ("life_threatening", "severe", "moderate", "low")
+    ]
+
+    assert made == [
+        "2026-11-20T15:05:00+00:00",
+        "2026-11-20T16:05:00+00:00",
+        "2026-11-23T23:59:59+00:00",
+        "2026-11-24T23:59:59+00:00",
+    ]
+
+
+ABSENT_OR_NULL = [NEW, {**NEW, "due_at": None}]
+
+
+@pytest.mark.parametrize("row", ABSENT_OR_NULL, ids=["absent", "null"])
+def test_each_kind_of_insert_fills_the_deadline_in(case: Callable, row: dict) -> None:
+    ada = case("ada")
+    header = ",".join(row)
+    line = ",".join(str(value) if value is not None else "" for value in row.values())
+
+    answers = [
+        ada.post("/findings", row, prefer=RETURN),
+        ada.post("/findings", [row, {**row, "severity": "moderate"}], prefer=RETURN),
+        ada.post("/findings", f"{header}\n{line}\n{line}", content_type="text/csv", prefer=RETURN),
+        ada.post("/findings?on_conflict=ref", {**row, "ref": REF}, prefer=f"{MERGE},{RETURN}"),
+        ada.post("/findings?on_conflict=ref", {**row, "ref": OTHER_REF}, prefer=f"{IGNORE},{RETURN}"),
+        ada.post("/findings?columns=" + header, [row], prefer=f"missing=default,{RETURN}"),
+    ]
+
+    assert [answer.status for answer in answers] == [201] * 6, [answer.text for answer in answers]
+    assert {each["due_at"] for answer in answers for each in answer.json} == {DUE}
+
+
+def test_a_given_deadline_stays(case: Callable) -> None:
+    rows = [{**NEW, "due_at": "2026-11-25T12:00:00-05:00"}, {**NEW, "due_at": None}]
+
+    made = case("ada").post("/findings", rows, prefer=RETURN)
+
+    assert [row["due_at"] for row in made.json] == ["2026-11-25T17:00:00+00:00", DUE]
+
+
+def test_deadline_counts_from_the_time_that_a_super_admin_gives(case: Callable) -> None:
+    found = "2026-01-10T00:30:00"
+    row = {**NEW, "severity": "severe", "created_at": found}
+
+    in_utc = one(case("root").post("/findings", row, prefer=RETURN))
+    in_zone = one(case("root").post("/findings", row, prefer=f"{RETURN},timezone=America/New_York"))
+
+    assert in_utc["due_at"] == "2026-01-11T00:30:00+00:00"
+    assert in_zone["due_at"] == "2026-01-11T00:30:00-05:00"
+
+
+def test_columns_outside_of_the_request_have_no_effect_on_the_deadline(case: Callable) -> None:
+    path = "/findings?columns=inspection_id,description,severity"
+    row = {**NEW, "created_at": "2030-01-01", "due_at": "2031-01-01"}
+
+    assert one(case("ada").post(path, row, prefer=RETURN))["due_at"] == DUE
+    assert case("ada").post(path, {**row, "created_at": "soon"}).status == 201
+
+
+def test_deadline_beyond_the_last_year_is_refused(case: Callable) -> None:
+    for severity in ("severe", "low"):
+        row = {**NEW, "severity": severity, "created_at": "9999-12-31T12:00:00Z"}
+
+        response = case("root").post("/findings", row)
+
+        assert response.refusal == (400, "22008", "the deadline is out of range")
+
+
+def test_unknown_or_missing_severity_is_refused(case: Callable) -> None:
+    unknown = case("ada").post("/findings", {**NEW, "severity": "mild"})
+    missing = case("ada").post("/findings", {"inspection_id": SCHEDULED, "description": "x"})
+
+    assert (unknown.status, unknown.code) == (400, "23514")
+    assert (missing.status, missing.code) == (400, "23502")
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "mia"])
+def test_writers_of_a_finding_change_its_deadline(case: Callable, who: str) -> None:
+    patched = case(who).patch(f"/findings?id=eq.{OPEN}", {"due_at": "2027-01-01T00:00:00Z"}, prefer=RETURN)
+
+    assert one(patched)["due_at"] == "2027-01-01T00:00:00+00:00"
+
+
+def test_readers_of_a_finding_do_not_change_its_deadline(case: Callable) -> None:
+    changes = {"due_at": "2027-01-01T00:00:00Z"}
+
+    assert case("moe").patch(f"/findings?id=eq.{OPEN}", changes).refusal == privilege("findings")
+    assert case("bob").patch(f"/findings?id=eq.{OPEN}", changes, prefer=RETURN).json == []
+    assert one(case("root").get(f"/findings?id=eq.{OPEN}"))["due_at"] == DUE_AT
+
+
+def test_an_update_sets_no_deadline_to_null(case: Callable) -> None:
+    assert case("ada").patch(f"/findings?id=eq.{OPEN}", {"due_at": None}).code == "23502"
+
+
+# Columns of the service
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "mia", "service"])
+@pytest.mark.parametrize(
+    "change", [{"status": "fixed"}, {"case_id": 7}, {"closed_at": MOMENT}], ids=lambda each: next(iter(each))
+)
+def test_payloads_do_not_set_columns_of_the_service(case: Callable, who: str, change: dict) -> None:
+    sender = case(who)
+
+    answers = [
+        sender.post("/findings", {**NEW, **change}),
+        sender.post("/findings", [NEW | change, NEW | change]),
+        sender.post("/findings?on_conflict=ref", {**NEW, **change, "ref": REF}, prefer=MERGE),
+        sender.post("/findings?on_conflict=ref", {**NEW, **change, "ref": REF}, prefer=IGNORE),
+        sender.patch(f"/findings?id=eq.{OPEN}", change),
+        sender.send("PUT", f"/findings?id=eq.{OPEN}", {"id": OPEN, **NEW, **change}),
+    ]
+
+    assert [(answer.status, answer.code) for answer in answers] == [(400, "428C9")] * 6
+    assert [row["id"] for row in case("root").get("/findings").json] == [1, 2, 3, 4, 5]
+
+
+def test_a_new_finding_may_name_the_first_status(case: Callable) -> None:
+    named = {**NEW, "status": "open", "closed_at": None}
+
+    assert one(case("ada").post("/findings", named, prefer=RETURN))["status"] == "open"
+    assert case("ada").post("/findings", [named, named]).status == 201
+    assert case("ada").post("/findings?on_conflict=ref", {**named, "ref": REF}, prefer=MERGE).code == "428C9"
+
+
+def test_put_keeps_the_columns_of_the_service(case: Callable) -> None:
+    made = one(case("root").post("/findings", NEW, prefer=RETURN))
+    case("moe").rpc("move_findings", {"p_finding_ids": [made["id"]], "p_to": "fixed"})
+    row = {"id": made["id"], "inspection_id": SCHEDULED, "description": "Changed", "severity": "low"}
+
+    put = one(case("root").send("PUT", f"/findings?id=eq.{made['id']}", row, prefer=RETURN))
+
+    assert put == {**made, "description": "Changed", "severity": "low", "status": "fixed"}
+    assert [event[:2] for event in events(case)] == [(made["id"], "made"), (made["id"], "fixed")]
+
+
+# Events
+
+
+def events(case: Callable) -> list[tuple]:
+    rows = case("root").get("/finding_events?order=id").json
+    return [(row["finding_id"], row["kind"], row["user_id"], row["inspection_id"], row["at"]) for row in rows]
+
+
+def test_new_findings_have_an_event(case: Callable) -> None:
+    case("ada").post("/findings", NEW)
+    case("mia").post("/findings", [NEW, {**NEW, "inspection_id": FAILED}])
+    case("service").post("/findings", NEW)
+
+    assert events(case) == [
+        (6, "made", ADA, SCHEDULED, MOMENT),
+        (7, "made", MIA, SCHEDULED, MOMENT),
+        (8, "made", MIA, FAILED, MOMENT),
+        (9, "made", None, SCHEDULED, MOMENT),
+    ]
+
+
+def test_a_refused_or_undone_finding_has_no_event(case: Callable) -> None:
+    case("ada").post("/findings", [NEW, {**NEW, "severity": "mild"}])
+    case("ada").post("/findings", NEW, prefer="tx=rollback")
+
+    assert events(case) == []
+
+
+# Offline clients
+
+
+@pytest.mark.parametrize("due_at", [{}, {"due_at": None}], ids=["absent", "null"])
+def test_a_finding_that_is_sent_twice_exists_once(case: Callable, due_at: dict) -> None:
+    row = {**NEW, **due_at, "ref": REF}
+    clock = case("root").database.own.extensions["walkthrough"].clock
+    first = one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))
+    clock.set("2026-11-22T14:05:00+00:00")
+
+    second = one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))
+    ignored = case("mia").post("/findings?on_conflict=ref", row, prefer=f"{IGNORE},{RETURN}")
+
+    assert second == {**first, "updated_at": "2026-11-22T14:05:00+00:00"}
+    assert (ignored.status, ignored.json) == (201, [])
+    assert first["due_at"] == DUE
+    assert [event[:2] for event in events(case)] == [(first["id"], "made")]
+
+
+def test_an_upsert_of_new_and_known_findings_keeps_and_fills_deadlines(case: Callable) -> None:
+    case("mia").post("/findings?on_conflict=ref", {**NEW, "ref": REF}, prefer=MERGE)
+    case("root").database.own.extensions["walkthrough"].clock.set("2026-11-22T14:05:00+00:00")
+    rows = [
+        {**NEW, "ref": OTHER_REF, "due_at": None, "place": None},
+        {**NEW, "ref": REF, "due_at": None, "place": "3D"},
+        {**NEW, "ref": REF[:-1] + "3", "due_at": "2027-01-01T00:00:00Z", "place": None},
+    ]
+
+    merged = case("mia").post("/findings?on_conflict=ref", rows, prefer=f"{MERGE},{RETURN}")
+
+    assert merged.status == 201
+    found = {row["ref"]: (row["due_at"], row["place"]) for row in case("root").get("/findings?ref=not.is.null").json}
+    assert found == {
+        REF: (DUE, "3D"),
+        OTHER_REF: ("2026-12-22T23:59:59+00:00", None),
+        REF[:-1] + "3": ("2027-01-01T00:00:00+00:00", None),
+    }
+    assert len(events(case)) == 3
+
+
+def test_an_upsert_replaces_a_deadline_that_it_gives(case: Callable) -> None:
+    for due_at in ("2027-01-01T00:00:00+00:00", DUE_AT):
+        row = {**NEW, "ref": REF, "due_at": due_at}
+        assert one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))["due_at"] == due_at
+
+
+def test_a_finding_that_was_moved_is_not_reset_by_a_repeated_request(case: Callable) -> None:
+    row = {**NEW, "ref": REF}
+    made = one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))
+    case("mia").rpc("move_findings", {"p_finding_ids": [made["id"]], "p_to": "fixed"})
+
+    again = one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))
+
+    assert again["status"] == "fixed"
+
+
+def test_the_reference_of_a_hidden_finding_is_taken(case: Callable) -> None:
+    case("root").post("/findings", {**NEW, "ref": REF})
+    elsewhere = {**NEW, "inspection_id": 1920, "ref": REF, "due_at": None}
+
+    for prefer in (MERGE, "return=minimal"):
+        refused = case("bob").post("/findings?on_conflict=ref", elsewhere, prefer=prefer)
+
+        assert (refused.status, refused.code, refused.message) == (
+            409, "23505", 'duplicate key value violates unique constraint "findings_ref_key"'
+        )  # fmt: skip

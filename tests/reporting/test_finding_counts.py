@@ -1,0 +1,116 @@
+"""The open and overdue findings of the dashboard: definitions, changes, and deadlines that pass."""
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.reporting import dashboard, finding_counts, incremental_counts
+from engine.reporting.finding_counts import FindingCounts
+from tests.duties.case_world import FAILED, HIDDEN, MOMENT, OPEN, case_rows, finding
+from tests.support.functions import DASHBOARD
+
+SOON, LATER = "2026-11-20T14:30:00+00:00", "2026-11-20T15:30:00+00:00"
+PAST = "2026-11-20T14:04:59.5+00:00"
+
+
+@pytest.fixture
+def case(world: Callable) -> Callable:
+    """Provide a world in which FAILED has four open findings and HIDDEN is one of the other client."""
+    rows = case_rows()
+    rows["findings"] += [finding(10, FAILED, due_at=PAST), finding(11, FAILED, due_at=SOON)]
+    rows["findings"] += [finding(12, FAILED, due_at=LATER), finding(13, FAILED, "fixed", due_at=PAST)]
+    return world(rows, MOMENT)
+
+
+def counted(case: Callable, who: str) -> tuple[int, int]:
+    body = case(who).rpc(DASHBOARD).json
+    return body["open_findings"], body["findings_overdue"]
+
+
+def set_clock(case: Callable, moment: str) -> None:
+    case("root").database.own.extensions["walkthrough"].clock.set(moment)
+
+
+@pytest.fixture
+def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The callers whose findings were counted, in order."""
+    asked: list[object] = []
+
+    def counting(transaction: object, visible: object) -> FindingCounts:
+        asked.append(visible.caller_id)
+        return finding_counts.count_findings(transaction, visible)
+
+    for module in (dashboard, incremental_counts):
+        monkeypatch.setattr(module, "count_findings", counting)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("who", "numbers"),
+    [("root", (5, 1)), ("ada", (4, 1)), ("bob", (5, 1)), ("moe", (4, 1)), ("mia", (4, 1)), ("max", (0, 0))],
+)
+def test_visible_open_findings_are_counted(case: Callable, who: str, numbers: tuple[int, int]) -> None:
+    assert counted(case, who) == numbers
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "mia"])
+def test_a_deadline_that_passes_is_counted_without_a_change(case: Callable, who: str) -> None:
+    found = [counted(case, who)[1]]
+    for moment in (SOON, "2026-11-20T14:30:00.5+00:00", "2026-11-20T14:31:00+00:00", "2026-11-20T16:00:00+00:00"):
+        set_clock(case, moment)
+        found.append(counted(case, who)[1])
+
+    assert found == [1, 1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe", "mia"])
+def test_moved_and_new_findings_are_counted(case: Callable, who: str) -> None:
+    new = {"inspection_id": FAILED, "description": "New", "severity": "low"}
+    steps = [
+        lambda: case("ada").rpc("move_findings", {"p_finding_ids": [10], "p_to": "fixed"}),
+        lambda: case("ada").rpc("move_findings", {"p_finding_ids": [10], "p_to": "open", "p_note": "x"}),
+        lambda: case("ada").post("/findings", [{**new, "due_at": PAST}, {**new, "due_at": None}]),
+        lambda: case("ada").patch("/findings?id=eq.10", {"due_at": LATER}),
+        lambda: case("ada").delete(f"/findings?id=eq.{OPEN}"),
+        lambda: case("root").delete(f"/inspections?id=eq.{FAILED}"),
+    ]
+    before = counted(case, who)
+
+    found = []
+    for step in steps:
+        assert step().status in (200, 201, 204)
+        after = counted(case, who)
+        found.append((after[0] - before[0], after[1] - before[1]))
+
+    assert found == [(-1, -1), (0, 0), (2, 1), (2, 0), (1, 0), (-4, -1)]
+
+
+def test_findings_of_a_moved_building_are_counted_for_the_new_client(case: Callable) -> None:
+    before = [counted(case, who) for who in ("root", "ada")]
+
+    assert case("root").patch("/buildings?id=eq.2", {"client_id": 1}).status == 204
+
+    assert before == [(5, 1), (4, 1)]
+    assert [counted(case, who) for who in ("root", "ada")] == [(5, 1), (5, 1)]
+
+
+@pytest.mark.sqlite("a server takes a full count after each commit")
+def test_findings_are_counted_after_their_own_changes_only(case: Callable, full_counts: list[object]) -> None:
+    inspection = {"building_id": 1, "inspection_type": "fire"}
+    changes = [
+        (lambda: case("root").post("/inspections", inspection), 0),
+        (lambda: case("ada").patch(f"/inspections?id=eq.{FAILED}", {"notes": "x"}), 0),
+        (lambda: case("ada").rpc("move_findings", {"p_finding_ids": [OPEN], "p_to": "fixed"}), 2),
+        (lambda: case("root").patch(f"/findings?id=eq.{HIDDEN}", {"place": "3D"}), 1),
+    ]
+    for who in ("root", "ada"):
+        counted(case, who)
+    assert len(full_counts) == 2
+
+    for change, expected in changes:
+        full_counts.clear()
+        assert change().status in (200, 201, 204)
+        for _ in range(2):
+            counted(case, "root")
+            counted(case, "ada")
+        assert len(full_counts) == expected
