@@ -124,6 +124,4 @@ def allow_any_number(count: int) -> None:
 
 
 def binding_of(caller: Caller, *new: str) -> Binding:
-    return Binding(
-        caller_id=caller.id, caller_client_id=caller.client_id, visits_since=caller.visits_since, new=new
-    )
+    return Binding(caller_id=caller.id, caller_client_id=caller.client_id, visits_since=caller.visits_since, new=new)

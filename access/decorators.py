@@ -351,11 +351,16 @@ def requires_user(*, writes: bool) -> Callable[[View], View]:
     return decorate
 
 
+def may_administer(profile: GrantProfile) -> bool:
+    """Return whether the profile may write users."""
+    return policy.may_administer(profile.role)
+
+
 def requires_administrator(*, writes: bool) -> Callable[[View], View]:
     """Require a caller who may write users. The row rule decides which ones."""
 
     def decorate(view: View) -> View:
-        guarded_view = guarded(lambda profile: policy.may_administer(profile.role), "table users", view, in_snapshot=not writes)
+        guarded_view = guarded(may_administer, "table users", view, in_snapshot=not writes)
         return set_requirement(guarded_view, "administrator")
 
     return decorate

@@ -164,6 +164,4 @@ def alternative_name(alternative: Predicate, role: Role) -> str:
 
 
 def binding_of(user: Caller, key: int | str) -> Binding:
-    return Binding(
-        caller_id=user.id, caller_client_id=user.client_id, visits_since=user.visits_since, new=(key,)
-    )
+    return Binding(caller_id=user.id, caller_client_id=user.client_id, visits_since=user.visits_since, new=(key,))

@@ -221,11 +221,11 @@ class Catalog:
             for fk in relation.foreign_keys:
                 is_unique = (fk.column,) in relation.uniques.values()
                 if fk.relation == source:
-                    pairs = ((fk.column, fk.referred_column),)
-                    yield Relationship(source, fk.referred, "one-to-one" if is_unique else "many-to-one", fk.name, pairs)
+                    kind, pairs = "one-to-one" if is_unique else "many-to-one", ((fk.column, fk.referred_column),)
+                    yield Relationship(source, fk.referred, kind, fk.name, pairs)
                 if fk.referred == source:
-                    pairs = ((fk.referred_column, fk.column),)
-                    yield Relationship(source, fk.relation, "one-to-one" if is_unique else "one-to-many", fk.name, pairs)
+                    kind, pairs = "one-to-one" if is_unique else "one-to-many", ((fk.referred_column, fk.column),)
+                    yield Relationship(source, fk.relation, kind, fk.name, pairs)
             yield from self.many_to_many_from(source, relation)
 
     def many_to_many_from(self, source: str, junction: Relation) -> Iterator[Relationship]:

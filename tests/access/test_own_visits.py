@@ -1,4 +1,4 @@
-"""Inspectors who sign in: a manager who is linked to an inspector reads that inspector's current visits, and no more."""
+"""Inspectors who sign in: a manager who is linked to an inspector reads that inspector's current visits only."""
 
 import copy
 import json

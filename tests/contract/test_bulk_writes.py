@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.query.rule import UNRESTRICTED
 from engine.postgres.transaction import ServerTransaction
+from engine.query.rule import UNRESTRICTED
 from engine.query.write import insert as insertions
 from engine.query.write import plan as mutate
 from engine.storage import sqlite

@@ -145,8 +145,7 @@ def test_dropped_objects_of_postgresql_are_dropped() -> None:
 def test_required_column_needs_a_value() -> None:
     old = schema_script("sqlite")
     new = old.replace(
-        "    firm               TEXT,\n",
-        "    phone              TEXT NOT NULL,\n    firm               TEXT,\n",
+        "    firm               TEXT,\n", "    phone              TEXT NOT NULL,\n    firm               TEXT,\n"
     )
 
     assert new != old

@@ -9,7 +9,16 @@ import random
 
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
-from tests.support.worlds import CREATED_AT, GRANTS, STATUSES, TYPES, building_row, inspector_row, random_world, user_row
+from tests.support.worlds import (
+    CREATED_AT,
+    GRANTS,
+    STATUSES,
+    TYPES,
+    building_row,
+    inspector_row,
+    random_world,
+    user_row,
+)
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
 TEXTS = {

@@ -159,9 +159,7 @@ def relation(name: str) -> Relation:
 
 
 def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
-    return Binding(
-        values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX, visits_since=caller.visits_since
-    )
+    return Binding(values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX, visits_since=caller.visits_since)
 
 
 # Writing

@@ -21,7 +21,7 @@ from access.accounts import kiosk_display
 from access.accounts.access_token import RefusedClaims
 from access.accounts.sign_in import IssuedSession
 from access.caller import Caller, GrantProfile, Role
-from access.decorators import authenticator, current_time, load_caller, require, set_requirement
+from access.decorators import authenticator, current_time, load_caller, may_administer, require, set_requirement
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction
@@ -93,7 +93,7 @@ def requires(
 
 def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that requires the privilege to write users. See `guarded` for `shares_snapshot`."""
-    return guarded(lambda profile: policy.may_administer(profile.role), "table users", "administrator", writes, shares_snapshot)
+    return guarded(may_administer, "table users", "administrator", writes, shares_snapshot)
 
 
 def guarded(
