@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from access.assignments import allow_any_number, binding_of
 from access.caller import Caller
 from access.policy import AccessRule
-from engine.duties import schedules
+from engine.duties import plans, schedules
 from engine.query import execute
 from engine.query.catalog import Relation, catalog
 from engine.query.constraints import CheckViolation
@@ -113,7 +113,7 @@ def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int
     notes, is_writable = row
     if not is_writable:
         raise row_violation(relation)
-    plan = schedules.read_open_plan(transaction, inspection_id)
+    plan = plans.read_open_plan(transaction, inspection_id)
     if plan is None:
         raise CheckViolation("inspection_plans_skip_check")
     lines = reason if not notes else f"{notes}\n{reason}"
