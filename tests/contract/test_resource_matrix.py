@@ -16,22 +16,25 @@ from tests.support.applications import open_app
 from tests.support.factories import RowFactory, key_filter, row_changes
 
 REPRESENTED = "return=representation"
+WRITTEN = [table for table in RESOURCES if not catalog().relations[table].model.written_by_service]
+"""The tables whose rows requests write. The service alone writes the others."""
 CONSTRAINED = [
     (table, name)
-    for table in RESOURCES
+    for table in WRITTEN
     for name, each in catalog().relations[table].attributes.items()
     if each.info.allowed_values or each.info.minimum is not None or each.info.maximum is not None
 ]
 KEYS = [key for table in RESOURCES for key in catalog().relations[table].foreign_keys]
 key_names = [key.name for key in KEYS]
 each_table = pytest.mark.parametrize("table", RESOURCES)
+each_written_table = pytest.mark.parametrize("table", WRITTEN)
 
 
 def without_times(row: dict) -> dict:
     return {name: value for name, value in row.items() if name != "updated_at"}
 
 
-@each_table
+@each_written_table
 def test_row_is_created_read_changed_replaced_and_deleted(api: Callable, table: str) -> None:
     root, factory = api("root"), RowFactory(api)
 
@@ -69,7 +72,7 @@ def test_hidden_columns_are_neither_read_nor_written(api: Callable, table: str) 
     for name in set(relation.table.c.keys()) - set(relation.attributes):
         assert api("root").get(f"/{table}?select={name}").code == "42703"
         assert api("root").get(f"/{table}?{name}=eq.1").code == "42703"
-        assert api("root").post(f"/{table}", {name: 1}).code == "PGRST204"
+        assert api("root").post(f"/{table}", {name: 1}).code == ("PGRST204" if table in WRITTEN else "42501")
 
 
 @pytest.mark.parametrize("key", KEYS, ids=key_names)
@@ -87,10 +90,11 @@ def test_each_foreign_key_is_embedded_in_both_directions(api: Callable, key: obj
     [children] = root.get(f"/{key.referred}?{parent}&select=children:{key.relation}!{key.name}(*)").json
 
     assert [found["parent"]] == root.get(f"/{key.referred}?{parent}").json
-    assert without_times(row) in map(without_times, children["children"])
+    found = children["children"]
+    assert without_times(row) in map(without_times, found if isinstance(found, list) else [found])
 
 
-@pytest.mark.parametrize("key", KEYS, ids=key_names)
+@pytest.mark.parametrize("key", [key for key in KEYS if key.relation in WRITTEN], ids=lambda key: key.name)
 def test_each_foreign_key_refuses_a_missing_row(api: Callable, key: object) -> None:
     missing = "00000000-0000-4000-8000-000000000099" if key.referred == "users" else 999_999
     body = {**RowFactory(api).body(key.relation), key.column: missing}
@@ -102,7 +106,7 @@ def test_each_foreign_key_refuses_a_missing_row(api: Callable, key: object) -> N
     assert response.code == "23514" or key.name in response.message
 
 
-@each_table
+@each_written_table
 def test_required_columns_are_required(api: Callable, table: str) -> None:
     factory = RowFactory(api)
     for name, attribute in catalog().relations[table].attributes.items():
@@ -133,7 +137,7 @@ def test_values_out_of_bounds_are_refused(api: Callable, table: str, column: str
 
 UNIQUES = [
     (table, name, columns)
-    for table in RESOURCES
+    for table in WRITTEN
     for name, columns in catalog().relations[table].uniques.items()
     if set(columns) <= set(catalog().relations[table].attributes)
 ]
@@ -149,7 +153,7 @@ def test_unique_columns_are_unique(api: Callable, table: str, name: str, columns
     assert response.refusal == (409, "23505", f'duplicate key value violates unique constraint "{name}"')
 
 
-@each_table
+@each_written_table
 def test_each_change_is_in_the_audit_log(api: Callable, table: str) -> None:
     root, row = api("root"), RowFactory(api).create(table)
     relation = catalog().relations[table]

@@ -23,9 +23,8 @@ TRANSACTIONS = 10_000_000
 KILLS_FACTOR_MAX = 10  # with this many times the kills, the service has acknowledged too few transactions
 
 
-def load_and_kill(served: Served, dice: random.Random, first: int, *, is_whole_service: bool) -> Load:
-    """Run a load for a moment, kill a worker or the service, and return the load."""
-    load = Load(served.port, first, TRANSACTIONS, THREADS)
+def load_and_kill(served: Served, dice: random.Random, load: Load, *, is_whole_service: bool) -> None:
+    """Run a load for a moment, and kill a worker or the service."""
     load.start()
     time.sleep(dice.uniform(0.05, 0.4))
     if is_whole_service:
@@ -35,7 +34,6 @@ def load_and_kill(served: Served, dice: random.Random, first: int, *, is_whole_s
         time.sleep(0.1)
     load.stop.set()
     load.join()
-    return load
 
 
 def database_problems(served: Served, acked: set[int]) -> list[str]:
@@ -62,7 +60,8 @@ def kill_repeatedly(
             assert number < kills * KILLS_FACTOR_MAX, f"{number} kills, {len(acked)} acknowledged"
             number += 1
             is_whole_service = until_faulty or number % 2 == 0
-            load = load_and_kill(served, dice, first, is_whole_service=is_whole_service)
+            load = Load(served.port, first, TRANSACTIONS, THREADS)
+            load_and_kill(served, dice, load, is_whole_service=is_whole_service)
             acked |= set(load.acked)
             first = next(load.numbers) + THREADS
             problems += [f"{status}: {body!r}" for _, status, body in load.refused if status != 503]
