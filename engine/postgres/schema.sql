@@ -248,7 +248,8 @@ CREATE TABLE findings (
     CONSTRAINT findings_severity_check CHECK (severity IN ('life_threatening', 'severe', 'moderate', 'low')),
     CONSTRAINT findings_status_check CHECK (status IN ('open', 'fixed', 'verified', 'waived'))
 );
-CREATE INDEX findings_inspection_id ON findings (inspection_id, client_id);
+-- The dashboard of a manager counts the open findings of each visible inspection.
+CREATE INDEX findings_inspection_id ON findings (inspection_id, status, due_at);
 CREATE INDEX findings_case_id ON findings (case_id, status);
 CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
 
