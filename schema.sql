@@ -263,7 +263,8 @@ CREATE TABLE findings (
     CONSTRAINT findings_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT findings_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
 ) STRICT;
-CREATE INDEX findings_inspection_id ON findings (inspection_id, client_id);
+-- The dashboard of a manager counts the open findings of each visible inspection.
+CREATE INDEX findings_inspection_id ON findings (inspection_id, status, due_at);
 CREATE INDEX findings_case_id ON findings (case_id, status);
 CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
 

@@ -248,7 +248,8 @@ CREATE TABLE findings (
     CONSTRAINT findings_severity_check CHECK (severity IN ('life_threatening', 'severe', 'moderate', 'low')),
     CONSTRAINT findings_status_check CHECK (status IN ('open', 'fixed', 'verified', 'waived'))
 );
-CREATE INDEX findings_inspection_id ON findings (inspection_id, client_id);
+-- The dashboard of a manager counts the open findings of each visible inspection.
+CREATE INDEX findings_inspection_id ON findings (inspection_id, status, due_at);
 CREATE INDEX findings_case_id ON findings (case_id, status);
 CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
 
@@ -541,202 +542,202 @@ END $$;
 -- building that moves. `gone` is the id referred to. `of_client` limits the deletion to grants of that client's users.
 CREATE OR REPLACE FUNCTION inspectors_follow_user_id(gone uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM inspectors WHERE user_id = gone ORDER BY id LOOP
-        UPDATE inspectors SET user_id = NULL WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM inspectors WHERE user_id = gone ORDER BY id LOOP
+        UPDATE inspectors SET user_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION inspections_follow_inspector_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM inspections WHERE inspector_id = gone ORDER BY id LOOP
-        UPDATE inspections SET inspector_id = NULL WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM inspections WHERE inspector_id = gone ORDER BY id LOOP
+        UPDATE inspections SET inspector_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION reports_lead_follow_inspection_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM reports_lead WHERE inspection_id = gone ORDER BY id LOOP
-        DELETE FROM reports_lead WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM reports_lead WHERE inspection_id = gone ORDER BY id LOOP
+        DELETE FROM reports_lead WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION schedules_follow_building_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM schedules WHERE building_id = gone ORDER BY id LOOP
-        DELETE FROM schedules WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM schedules WHERE building_id = gone ORDER BY id LOOP
+        DELETE FROM schedules WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION schedules_follow_inspector_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM schedules WHERE inspector_id = gone ORDER BY id LOOP
-        UPDATE schedules SET inspector_id = NULL WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM schedules WHERE inspector_id = gone ORDER BY id LOOP
+        UPDATE schedules SET inspector_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION inspection_plans_follow_inspection_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM inspection_plans WHERE inspection_id = gone ORDER BY inspection_id LOOP
-        DELETE FROM inspection_plans WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM inspection_plans WHERE inspection_id = gone ORDER BY inspection_id LOOP
+        DELETE FROM inspection_plans WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION inspection_plans_follow_schedule_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM inspection_plans WHERE schedule_id = gone ORDER BY inspection_id LOOP
-        UPDATE inspection_plans SET schedule_id = NULL WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM inspection_plans WHERE schedule_id = gone ORDER BY inspection_id LOOP
+        UPDATE inspection_plans SET schedule_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION findings_follow_inspection_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM findings WHERE inspection_id = gone ORDER BY id LOOP
-        DELETE FROM findings WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM findings WHERE inspection_id = gone ORDER BY id LOOP
+        DELETE FROM findings WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION finding_events_follow_finding_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM finding_events WHERE finding_id = gone ORDER BY id LOOP
-        DELETE FROM finding_events WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM finding_events WHERE finding_id = gone ORDER BY id LOOP
+        DELETE FROM finding_events WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION finding_events_follow_user_id(gone uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM finding_events WHERE user_id = gone ORDER BY id LOOP
-        UPDATE finding_events SET user_id = NULL WHERE ctid = place;
+    FOR row_ctid IN SELECT ctid FROM finding_events WHERE user_id = gone ORDER BY id LOOP
+        UPDATE finding_events SET user_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_building_access_follow_admin_id(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_building_access WHERE admin_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_building_access WHERE admin_id = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, building_id LOOP
-        DELETE FROM client_admin_building_access WHERE ctid = place;
+        DELETE FROM client_admin_building_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_building_access_follow_building_id(gone bigint, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_building_access WHERE building_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_building_access WHERE building_id = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, building_id LOOP
-        DELETE FROM client_admin_building_access WHERE ctid = place;
+        DELETE FROM client_admin_building_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_building_access_follow_assigned_by(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_building_access WHERE assigned_by = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_building_access WHERE assigned_by = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, building_id LOOP
-        UPDATE client_admin_building_access SET assigned_by = NULL WHERE ctid = place;
+        UPDATE client_admin_building_access SET assigned_by = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_building_access_follow_manager_id(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_building_access WHERE manager_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_building_access WHERE manager_id = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, building_id LOOP
-        DELETE FROM client_manager_building_access WHERE ctid = place;
+        DELETE FROM client_manager_building_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_building_access_follow_building_id(gone bigint, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_building_access WHERE building_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_building_access WHERE building_id = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, building_id LOOP
-        DELETE FROM client_manager_building_access WHERE ctid = place;
+        DELETE FROM client_manager_building_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_building_access_follow_assigned_by(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_building_access WHERE assigned_by = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_building_access WHERE assigned_by = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, building_id LOOP
-        UPDATE client_manager_building_access SET assigned_by = NULL WHERE ctid = place;
+        UPDATE client_manager_building_access SET assigned_by = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_inspection_access_follow_admin_id(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_inspection_access WHERE admin_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_inspection_access WHERE admin_id = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, inspection_id LOOP
-        DELETE FROM client_admin_inspection_access WHERE ctid = place;
+        DELETE FROM client_admin_inspection_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_inspection_access_follow_inspection_id(gone bigint, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_inspection_access WHERE inspection_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_inspection_access WHERE inspection_id = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, inspection_id LOOP
-        DELETE FROM client_admin_inspection_access WHERE ctid = place;
+        DELETE FROM client_admin_inspection_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_admin_inspection_access_follow_assigned_by(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_admin_inspection_access WHERE assigned_by = gone
+    FOR row_ctid IN SELECT ctid FROM client_admin_inspection_access WHERE assigned_by = gone
         AND (of_client IS NULL OR admin_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY admin_id, inspection_id LOOP
-        UPDATE client_admin_inspection_access SET assigned_by = NULL WHERE ctid = place;
+        UPDATE client_admin_inspection_access SET assigned_by = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_inspection_access_follow_manager_id(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_inspection_access WHERE manager_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_inspection_access WHERE manager_id = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, inspection_id LOOP
-        DELETE FROM client_manager_inspection_access WHERE ctid = place;
+        DELETE FROM client_manager_inspection_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_inspection_access_follow_inspection_id(gone bigint, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_inspection_access WHERE inspection_id = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_inspection_access WHERE inspection_id = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, inspection_id LOOP
-        DELETE FROM client_manager_inspection_access WHERE ctid = place;
+        DELETE FROM client_manager_inspection_access WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION client_manager_inspection_access_follow_assigned_by(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    place tid;
+    row_ctid tid;
 BEGIN
-    FOR place IN SELECT ctid FROM client_manager_inspection_access WHERE assigned_by = gone
+    FOR row_ctid IN SELECT ctid FROM client_manager_inspection_access WHERE assigned_by = gone
         AND (of_client IS NULL OR manager_id IN (SELECT id FROM users WHERE client_id = of_client))
         ORDER BY manager_id, inspection_id LOOP
-        UPDATE client_manager_inspection_access SET assigned_by = NULL WHERE ctid = place;
+        UPDATE client_manager_inspection_access SET assigned_by = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION users_before_delete() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -69,11 +69,11 @@ def follow_function(key: Reference) -> str:
         rows += f"\n        AND (of_client IS NULL OR {key.model.grant.grantee} IN ({users}))\n       "
     change = f"DELETE FROM {key.table}" if key.on_delete == "CASCADE" else f"UPDATE {key.table} SET {key.column} = NULL"
     body = (
-        f"FOR place IN SELECT ctid FROM {key.table} WHERE {rows} ORDER BY {', '.join(key_of(key.model))} LOOP",
-        f"    {change} WHERE ctid = place;",
+        f"FOR row_ctid IN SELECT ctid FROM {key.table} WHERE {rows} ORDER BY {', '.join(key_of(key.model))} LOOP",
+        f"    {change} WHERE ctid = row_ctid;",
         "END LOOP;",
     )
-    return create_function(f"{following(key)}({arguments})", body, declare=["place tid;"], returns="void")
+    return create_function(f"{following(key)}({arguments})", body, declare=["row_ctid tid;"], returns="void")
 
 
 def deletion_triggers() -> str:
