@@ -44,6 +44,7 @@ from hypothesis import settings
 
 from engine.maintenance import migrations
 from engine.maintenance.import_export import archive_tables
+from engine.query.catalog import catalog
 from tests.support import databases, tokens
 from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 from tests.support.set_clock import SetClock
@@ -52,6 +53,9 @@ DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
 RESOURCES = tuple(archive_tables())
 """The tables whose rows requests write: all except the audit log."""
+
+WRITABLE = tuple(table for table in RESOURCES if not catalog().relations[table].model.written_by_service)
+"""The tables that super admins write."""
 
 READS = ("GET", "HEAD", "OPTIONS")
 

@@ -194,10 +194,9 @@ def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rul
         if name not in protected:
             continue
         attribute = relation.attributes[name]
-        if (
-            attribute.info.service
-            and insertion.conflict is Conflict.FAIL
-            and all(row.get(name, attribute.stored_default) == attribute.stored_default for row in insertion.rows)
+        if attribute.info.service and (
+            insertion.conflict is not Conflict.FAIL  # an upsert compares the stored values
+            or all(row.get(name, attribute.stored_default) == attribute.stored_default for row in insertion.rows)
         ):
             continue
         is_upsert_key = name in relation.key and insertion.conflict is not Conflict.FAIL

@@ -176,7 +176,9 @@ def test_a_new_finding_may_name_the_first_status(case: Callable) -> None:
 
     assert one(case("ada").post("/findings", named, prefer=RETURN))["status"] == "open"
     assert case("ada").post("/findings", [named, named]).status == 201
-    assert case("ada").post("/findings?on_conflict=ref", {**named, "ref": REF}, prefer=MERGE).code == "428C9"
+    assert case("ada").post("/findings?on_conflict=ref", {**named, "ref": REF}, prefer=MERGE).status == 201
+    closed = {**named, "ref": REF, "status": "verified"}
+    assert case("ada").post("/findings?on_conflict=ref", closed, prefer=MERGE).code == "428C9"
 
 
 def test_put_keeps_the_columns_of_the_service(case: Callable) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from engine.query.catalog import Attribute, Relation, catalog
 from models.fields import ColumnDefault
-from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID, new_uuid
+from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from tests.conftest import DATASET
 
 Row = dict[str, object]
@@ -24,7 +24,7 @@ PLAIN_VALUES: dict[str, Callable[[int], object]] = {
     DOUBLE.name: lambda number: number + 0.5,
     DATE.name: lambda number: f"2026-01-{number % 28 + 1:02}",
     TIMESTAMP.name: lambda number: f"2026-01-{number % 28 + 1:02}T09:30:15+00:00",
-    UUID.name: lambda number: new_uuid(),
+    UUID.name: lambda number: f"00000000-0000-4000-a000-{number:012}",
 }
 """By type: the values of columns without an example."""
 

@@ -1,11 +1,11 @@
-"""The deadlines of new findings, and those that a merge keeps."""
+"""The deadlines of new findings, and the stored values that a merge keeps."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
 
-from engine.query.catalog import Relation
+from engine.query.catalog import Attribute, Relation
 from engine.query.statement import Binding
 from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault
@@ -23,6 +23,14 @@ def finding_deadline(transaction: Transaction, binding: Binding, row: Mapping[st
     return deadline.after(found, transaction.time_zone)
 
 
-def deadline_columns(relation: Relation, columns: Iterable[str]) -> list[str]:
-    """Return those of the columns in which a null means the deadline, and in a merge the stored value."""
-    return [name for name in columns if relation.attributes[name].default is ColumnDefault.FINDING_DEADLINE]
+def is_deadline(attribute: Attribute) -> bool:
+    """Return whether a null means the deadline, and in a merge the stored value."""
+    return attribute.default is ColumnDefault.FINDING_DEADLINE
+
+
+def stored_columns(relation: Relation, columns: Iterable[str]) -> list[str]:
+    """Return those of the columns whose stored values a merge needs: deadlines, and columns of the service."""
+    return [
+        name for name in columns
+        if is_deadline(relation.attributes[name]) or relation.attributes[name].info.service
+    ]  # fmt: skip

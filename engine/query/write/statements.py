@@ -19,7 +19,7 @@ from engine.query.rule import Action, Rule
 from engine.query.shape import Shape
 from engine.query.statement import Statement, new_value, parameter
 from engine.query.write.domain_rules import DOMAIN_RULES
-from engine.query.write.finding_deadline import deadline_columns
+from engine.query.write.finding_deadline import stored_columns
 from models.fields import ColumnDefault, Row
 from models.types import ColumnType
 
@@ -172,14 +172,14 @@ class WriteBuilder:
     def existing_rows(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
         """Return the query for existing rows: position in the payload, whether the rule allows an update, and key.
 
-        The stored values of `deadline_columns` follow.
+        The values of `stored_columns` follow.
         """
         source, payload, on = self.conflicts(columns, target)
         allowed = sa.and_(
             self.rule.rows(Action.READ, self.relation.model, source.c),
             self.rule.rows(Action.UPDATE, self.relation.model, source.c),
         )
-        key = [source.c[name] for name in (*self.relation.key, *deadline_columns(self.relation, columns))]
+        key = [source.c[name] for name in (*self.relation.key, *stored_columns(self.relation, columns))]
         is_writable = sa.case((allowed, 1), else_=0)
         joined = source.join(payload.rows, sa.and_(*on))
         return self.planner.finish(sa.select(payload.position, is_writable, *key).select_from(joined))
@@ -277,7 +277,7 @@ class WriteBuilder:
             name for name, each in self.relation.attributes.items()
             if each.default is ColumnDefault.NOW_ON_WRITE and name not in merged
         ]  # fmt: skip
-        return (*merged, *derived, *timestamps)
+        return tuple(dict.fromkeys((*merged, *derived, *timestamps)))
 
     def returning_id(self, statement: sa.Insert) -> sa.Insert:
         """Return the insert with RETURNING, if the relation has a generated id and the driver does not report it."""

@@ -10,7 +10,7 @@ from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
-from engine.query.write.finding_deadline import deadline_columns
+from engine.query.write.finding_deadline import is_deadline, stored_columns
 from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
 from engine.query.write.row_security import protected_column, require_allowed, row_violation
 from engine.storage.transaction import Transaction
@@ -42,7 +42,13 @@ def upsert(
     found = transaction.all(plan.existing_rows.sql, plan.existing_rows.bind(rows.binding))
     size = len(relation.key)
     existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, *values in found}
-    keep_deadlines(relation, insertion, rows, {position: values[size:] for position, _, *values in found})
+    stored = {position: values[size:] for position, _, *values in found}
+    for place, name in enumerate(stored_columns(relation, rows.columns)):
+        values_by_position = {position: values[place] for position, values in stored.items()}
+        if is_deadline(relation.attributes[name]):
+            keep_deadlines(name, insertion, rows, values_by_position)
+        else:
+            require_stored_values(relation, name, insertion, rows, values_by_position)
     require_writable_keys(relation, insertion, target, existing, rule)
     rows.require_client()
     require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
@@ -94,11 +100,23 @@ def insert_new(
     return WriteResult(keys, len(keys))
 
 
-def keep_deadlines(relation: Relation, insertion: Insertion, rows: InsertRows, stored: dict[int, list[Bound]]) -> None:
+def keep_deadlines(name: str, insertion: Insertion, rows: InsertRows, stored: dict[int, Bound]) -> None:
     """Replace a null deadline of an existing row with the stored one, so that a repeated request does not extend it."""
-    for place, name in enumerate(deadline_columns(relation, rows.columns)):
-        kept = {each: stored[each][place] for each in stored if insertion.rows[each].get(name) is None}
-        rows.replace_values(name, kept)
+    rows.replace_values(name, {each: stored[each] for each in stored if insertion.rows[each].get(name) is None})
+
+
+def require_stored_values(
+    relation: Relation, name: str, insertion: Insertion, rows: InsertRows, stored: dict[int, Bound]
+) -> None:
+    """Raise ProtectedColumn if a row changes a column of the service, or if a new row does not have its default."""
+    if name not in insertion.columns:
+        return
+    default, place = relation.attributes[name].stored_default, rows.columns.index(name)
+    for position, values in enumerate(rows.values):
+        if values[place] != stored.get(position, default):
+            fault = protected_column(name)
+            insertion.locate(fault, position, (name,))
+            raise fault
 
 
 def merged_key(
