@@ -39,9 +39,10 @@ from access import request_state
 from access.decorators import authenticator, set_requirement
 from access.session import InvalidApiKey
 from engine.current import database
+from engine.duties import plans as duty_plans
 from engine.query.read import plan as read_plan
 from engine.query.write import plan as write_plan
-from engine.reporting import chart_statements, counts
+from engine.reporting import chart_statements, counts, due_summary, finding_counts
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
@@ -237,7 +238,7 @@ def caches_of(*modules: ModuleType) -> dict[str, Any]:
     }
 
 
-CACHES: Final = caches_of(read_plan, write_plan, counts, chart_statements)
+CACHES: Final = caches_of(read_plan, write_plan, counts, chart_statements, due_summary, finding_counts, duty_plans)
 
 
 class CollectedFamilies(Collector):

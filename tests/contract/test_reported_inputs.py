@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engine.query.catalog import catalog
 from tests.conftest import MOE, RESOURCES, Response, dump
 from tests.support.tokens import ANON_KEY, SERVICE_KEY
 
@@ -158,7 +159,9 @@ def test_printed_csv_is_read_back_unchanged(api: Callable, building: dict) -> No
     assert root.get("/buildings?order=id").text == before
 
 
-@pytest.mark.parametrize("table", RESOURCES)
+@pytest.mark.parametrize(
+    "table", [each for each in RESOURCES if not catalog().relations[each].model.written_by_service]
+)
 def test_csv_of_every_table_is_read_back_unchanged(api: Callable, table: str) -> None:
     api("root").patch("/buildings?id=eq.1", {"name": "C:\\photos", "address": "", "city": "NULL"})
     before = dump(api)
