@@ -95,7 +95,7 @@ def test_moves_by_caller_status_and_target(case: Callable, who: str) -> None:
     assert stored_findings(case) == before
 
 
-@pytest.mark.parametrize("key", [HIDDEN, MISSING])
+@pytest.mark.parametrize("key", [HIDDEN, MISSING, 0, -(2**63), 2**63 - 1])
 def test_findings_out_of_reach_do_not_exist(case: Callable, key: int) -> None:
     before = stored_findings(case)
 

@@ -311,6 +311,29 @@ def test_a_case_has_one_open_round(case: Callable) -> None:
     assert call(case, "ada", "reinspect").json["round"] == 3
 
 
+def test_a_refused_round_leaves_the_visit_open(case: Callable) -> None:
+    call(case, "mia", "reinspect")
+    assert case("ada").patch(f"/inspections?id=eq.{FAILED}", {"status": "in_progress"}).status == 204
+    before = dump(case)
+
+    refused = call(case, "mia", "close_visit", FAILED, p_status="failed", p_reinspect_on="2026-12-15")
+
+    assert (refused.status, refused.code) == (409, "23505")
+    assert dump(case) == before
+
+
+def test_a_case_has_at_most_99_rounds(world: Callable) -> None:
+    rows = case_rows()
+    rows["inspection_plans"] = [{"inspection_id": FAILED, "case_id": FAILED, "round": 99, "outcome": "done"}]
+    case = world(rows, MOMENT)
+    before = dump(case)
+
+    refused = call(case, "ada", "reinspect")
+
+    assert (refused.status, refused.code) == (400, "23514")
+    assert dump(case) == before
+
+
 def test_a_round_has_the_inspector_of_the_round_before(case: Callable) -> None:
     second = call(case, "ada", "reinspect", p_inspector_id=IVO).json["inspection_id"]
     call(case, "ada", "close_visit", second, p_status="failed")
