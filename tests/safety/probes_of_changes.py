@@ -276,6 +276,8 @@ def schema_keeps_client_of_reading(instance: ServiceInstance) -> None:
 
 NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
 # One write of each kind to each table by root, and its audit entries: relation, action, client_id.
+NEW_SCHEDULE = {"building_id": 2, "inspection_type": "t", "every": 1, "unit": "year", "first_due": "2025-07-01"}
+OF_BUILDING_1 = ("inspections", "reports_lead", "schedules", "inspection_plans", "findings", "finding_events")
 AUDITED_WRITES: list[tuple] = [
     ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
     ("PATCH", f"/users?id=eq.{MAX}", {"client_id": 1}, [(MGR_BUILDING, "delete", 2)]),
@@ -298,9 +300,20 @@ AUDITED_WRITES: list[tuple] = [
     ("POST", "/reports_lead", {"inspection_id": 6, "gun_id": 7}, [("reports_lead", "insert", 2)]),
     ("PATCH", "/reports_lead?id=eq.3", {"gun_id": 12_345}, [("reports_lead", "update", 2)]),
     ("DELETE", "/reports_lead?id=eq.1", None, [("reports_lead", "delete", 1)]),
+    ("POST", "/schedules", NEW_SCHEDULE,
+     [("schedules", "insert", 1), ("inspections", "insert", 1), ("inspection_plans", "insert", 1)]),
+    ("PATCH", "/schedules?inspection_type=eq.t", {"basis": "t"}, [("schedules", "update", 1)]),
+    ("PATCH", "/inspections?inspection_type=eq.t&date_visited=eq.2025-07-01", {"status": "completed"},
+     [("inspections", "update", 1), ("inspection_plans", "update", 1), ("inspection_plans", "insert", 1)]),
+    ("DELETE", "/schedules?inspection_type=eq.t", None,
+     [("schedules", "delete", 1), ("inspections", "delete", 1), ("inspection_plans", "delete", 1)]),
+    ("POST", "/findings", {"inspection_id": 6, "description": "T", "severity": "low"},
+     [("findings", "insert", 2), ("finding_events", "insert", 2)]),
+    ("PATCH", "/findings?description=eq.T", {"place": "T"}, [("findings", "update", 2)]),
+    ("DELETE", "/findings?description=eq.T", None, [("findings", "delete", 2), ("finding_events", "delete", 2)]),
     ("PATCH", "/buildings?id=eq.1", {"client_id": 2},
-     [("buildings", "delete", 1), ("buildings", "insert", 2), ("inspections", "delete", 1),
-      ("inspections", "insert", 2), ("reports_lead", "delete", 1), ("reports_lead", "insert", 2)]),
+     [("buildings", "delete", 1), ("buildings", "insert", 2),
+      *((table, *move) for table in OF_BUILDING_1 for move in (("delete", 1), ("insert", 2)))]),
     *[
         (method, f"/{table}{query}", body, [(table, *action) for action in actions])
         for table, who, owner, other, others in (

@@ -207,7 +207,7 @@ def without_privilege_check(endpoint: str, parts: dict[str, object]) -> Mutant:
 
     def apply(patch: Patch, instance: ServiceInstance) -> None:
         view = decorators.guarded(
-            lambda role: True, **{name: part for name, part in parts.items() if name != "allowed"}
+            lambda profile: True, **{name: part for name, part in parts.items() if name != "allowed"}
         )
         patch.setitem(instance.app.view_functions, endpoint, view)
 
@@ -217,7 +217,7 @@ def without_privilege_check(endpoint: str, parts: dict[str, object]) -> Mutant:
 def view_mutants(instance: ServiceInstance) -> Iterator[Mutant]:
     for endpoint, _, parts in guarded_views(instance):
         yield without_decorator(endpoint, parts)
-        if not all(parts["allowed"](role) for role in Role):
+        if not all(parts["allowed"](GrantProfile(role)) for role in Role):
             yield without_privilege_check(endpoint, parts)
 
 

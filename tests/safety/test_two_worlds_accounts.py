@@ -37,7 +37,7 @@ from tests.safety.world_pairs import indistinguishable_world, random_unique_worl
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, scaled_count(12) + 1)
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 2_000, 100)]
-CONTROL_SEEDS = range(1, 41)
+CONTROL_SEEDS = range(1, 81)
 
 
 class PairedUuids:
