@@ -43,6 +43,10 @@ class Finding(Model):
         ),
         Index("findings_case_id", ("case_id", "status"), distinct=(3, 2)),
         Index("findings_status", ("client_id", "status", "due_at", "id"), distinct=(5_000, 1_250, 1, 1)),
+        Index(
+            "findings_status_due_at", ("status", "due_at", "id"), "postgresql",
+            comment="A super admin counts and lists the open findings of all clients.",
+        ),
     )  # fmt: skip
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

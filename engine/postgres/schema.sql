@@ -252,6 +252,8 @@ CREATE TABLE findings (
 CREATE INDEX findings_inspection_id ON findings (inspection_id, status, due_at);
 CREATE INDEX findings_case_id ON findings (case_id, status);
 CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
+-- A super admin counts and lists the open findings of all clients.
+CREATE INDEX findings_status_due_at ON findings (status, due_at, id);
 
 -- One step of a finding: who made, fixed, verified, waived, reopened or extended it. Functions write it.
 -- client_id is hidden and equals that of the row in findings. The compound foreign key enforces this.

@@ -160,6 +160,8 @@ def test_payloads_do_not_set_columns_of_the_service(case: Callable, who: str, ch
 
     answers = [
         sender.post("/findings", {**NEW, **change}),
+        sender.post("/findings", {**NEW, **change}, prefer=MERGE),
+        sender.post("/findings", {**NEW, **change}, prefer=IGNORE),
         sender.post("/findings", [NEW | change, NEW | change]),
         sender.post("/findings?on_conflict=ref", {**NEW, **change, "ref": REF}, prefer=MERGE),
         sender.post("/findings?on_conflict=ref", {**NEW, **change, "ref": REF}, prefer=IGNORE),
@@ -167,7 +169,7 @@ def test_payloads_do_not_set_columns_of_the_service(case: Callable, who: str, ch
         sender.send("PUT", f"/findings?id=eq.{OPEN}", {"id": OPEN, **NEW, **change}),
     ]
 
-    assert [(answer.status, answer.code) for answer in answers] == [(400, "428C9")] * 6
+    assert [(answer.status, answer.code) for answer in answers] == [(400, "428C9")] * 8
     assert [row["id"] for row in case("root").get("/findings").json] == [1, 2, 3, 4, 5]
 
 
@@ -286,3 +288,16 @@ def test_the_reference_of_a_hidden_finding_is_taken(case: Callable) -> None:
         assert (refused.status, refused.code, refused.message) == (
             409, "23505", 'duplicate key value violates unique constraint "findings_ref_key"'
         )  # fmt: skip
+
+
+def test_an_upsert_does_not_reveal_the_status_of_a_hidden_finding(case: Callable) -> None:
+    case("root").post("/findings", {**NEW, "ref": REF})
+    row = {**NEW, "inspection_id": 1920, "ref": REF}
+
+    refusals = [
+        case("bob").post("/findings?on_conflict=ref", {**row, "status": status}, prefer=prefer).whole
+        for status in ("open", "fixed")
+        for prefer in (MERGE, IGNORE)
+    ]
+
+    assert len({(status, body) for status, _, body in refusals}) == 1

@@ -34,6 +34,7 @@ def upsert(
     merge = insertion.conflict is Conflict.MERGE
     if not set(target) <= set(rows.columns):
         # The database generates the key, so there is no conflict.
+        require_stored_values(relation, insertion, rows, {}, frozenset())
         return insert_new(transaction, relation, insertion, rule, rows)
     merged = insertion.columns if merge else None
     plan = write_plan.plan_upsert(
@@ -42,13 +43,11 @@ def upsert(
     found = transaction.all(plan.existing_rows.sql, plan.existing_rows.bind(rows.binding))
     size = len(relation.key)
     existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, *values in found}
-    stored = {position: values[size:] for position, _, *values in found}
-    for place, name in enumerate(stored_columns(relation, rows.columns)):
-        values_by_position = {position: values[place] for position, values in stored.items()}
-        if is_deadline(relation.attributes[name]):
-            keep_deadlines(name, insertion, rows, values_by_position)
-        else:
-            require_stored_values(relation, name, insertion, rows, values_by_position)
+    names = stored_columns(relation, rows.columns)
+    stored = {position: dict(zip(names, values[size:], strict=True)) for position, _, *values in found}
+    keep_deadlines(relation, insertion, rows, stored)
+    unwritable = frozenset(position for position, (is_writable, _) in existing.items() if not is_writable)
+    require_stored_values(relation, insertion, rows, stored, unwritable)
     require_writable_keys(relation, insertion, target, existing, rule)
     rows.require_client()
     require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
@@ -100,23 +99,36 @@ def insert_new(
     return WriteResult(keys, len(keys))
 
 
-def keep_deadlines(name: str, insertion: Insertion, rows: InsertRows, stored: dict[int, Bound]) -> None:
+StoredValues = dict[int, dict[str, Bound]]
+"""Values of existing rows by position in the payload and by column."""
+
+
+def keep_deadlines(relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues) -> None:
     """Replace a null deadline of an existing row with the stored one, so that a repeated request does not extend it."""
-    rows.replace_values(name, {each: stored[each] for each in stored if insertion.rows[each].get(name) is None})
+    for name in insertion.columns:
+        if is_deadline(relation.attributes[name]):
+            nulls = (position for position in stored if insertion.rows[position].get(name) is None)
+            rows.replace_values(name, {position: stored[position][name] for position in nulls})
 
 
 def require_stored_values(
-    relation: Relation, name: str, insertion: Insertion, rows: InsertRows, stored: dict[int, Bound]
+    relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues, unwritable: frozenset[int]
 ) -> None:
-    """Raise ProtectedColumn if a row changes a column of the service, or if a new row does not have its default."""
-    if name not in insertion.columns:
-        return
-    default, place = relation.attributes[name].stored_default, rows.columns.index(name)
-    for position, values in enumerate(rows.values):
-        if values[place] != stored.get(position, default):
-            fault = protected_column(name)
-            insertion.locate(fault, position, (name,))
-            raise fault
+    """Raise ProtectedColumn if a row changes a column of the service, or if a new row does not have its default.
+
+    Skip the `unwritable` rows, which another check refuses: the error would reveal the values of a hidden row.
+    """
+    for name in insertion.columns:
+        attribute = relation.attributes[name]
+        if not attribute.info.service:
+            continue
+        place = rows.columns.index(name)
+        for position, values in enumerate(rows.values):
+            kept = stored[position][name] if position in stored else attribute.stored_default
+            if values[place] != kept and position not in unwritable:
+                fault = protected_column(name)
+                insertion.locate(fault, position, (name,))
+                raise fault
 
 
 def merged_key(
