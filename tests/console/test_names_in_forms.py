@@ -195,6 +195,11 @@ def test_only_client_is_preselected(one_client: FormClient, path: str, choice: s
     assert re.search(rf'<option value="{choice}" selected>(Acme|Depot)</option>', page)
 
 
+def test_page_of_a_client_leads_to_its_new_user(one_client: FormClient, browse_shared: Callable) -> None:
+    assert 'href="/console/people/new?client_id=1">New user</a>' in one_client.page("/console/clients/1")
+    assert '<option value="2" selected>Borough' in browse_shared("root").page("/console/people/new?client_id=2")
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from flask import Response, g
+from flask import Response, g, request
 
 from access import assignments, policy
 from access.accounts import administration, email_disclosure
@@ -16,6 +16,7 @@ from access.decorators import load_caller
 from engine.current import reading
 from engine.query.rule import Action
 from models import User
+from models.fields import TENANT_COLUMN
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
 from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
@@ -82,8 +83,10 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
 @bp.get("/people/new")
 @auth.requires_administrator()
 def new_user(caller: Caller) -> Response:
-    form_fields = user_fields(caller, needs_password=True)
-    return new_page(caller, FormValues({each.name: only_choice(each) for each in form_fields}))
+    chosen = {each.name: only_choice(each) for each in user_fields(caller, needs_password=True)}
+    if client := request.args.get(TENANT_COLUMN):
+        chosen[TENANT_COLUMN] = client
+    return new_page(caller, FormValues(chosen))
 
 
 @bp.post("/people/new")
