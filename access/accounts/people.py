@@ -143,7 +143,7 @@ def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
         )
         require_unique_emails(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-        raise user_fault(violation, new.role) from violation
+        raise user_fault(violation, new.role.value, new.client_id) from violation
     # A deleted user of the same id leaves its `tokens_since` (schema.sql).
     ENSURE_CREDENTIALS.run(transaction, user_id=new.id)
     SET_CREDENTIALS.run(
@@ -157,8 +157,8 @@ def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
     return new.id
 
 
-def user_fault(violation: Fault, role: Role) -> Fault:
-    """Return the fault for a constraint of the users table that a user of the role violates."""
+def user_fault(violation: Fault, role: object, client_id: object) -> Fault:
+    """Return the fault for a constraint of the users table that a user of the role and client violates."""
     if isinstance(violation, UniqueViolation):
         if violation.constraint == EMAIL_KEY:
             return EmailTaken("A user with this email address has already been registered")
@@ -167,9 +167,9 @@ def user_fault(violation: Fault, role: Role) -> Fault:
         return InvalidUserAccount("There is no client of that client_id")
     if isinstance(violation, CheckViolation) and violation.constraint == "users_check":
         return InvalidUserAccount(
-            "A super admin has no client: leave out client_id"
-            if role is Role.SUPER_ADMIN
-            else f"A {role.value} needs a client: set client_id to its number"
+            f"A {role} needs a client: set client_id to its number"
+            if client_id is None
+            else f"A {role} has no client: leave out client_id"
         )
     return violation
 
@@ -185,7 +185,7 @@ def update_user(transaction: Transaction, person: UserAccount, changes: UserChan
             UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
             require_unique_emails(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-            raise user_fault(violation, changes.role or person.role) from violation
+            raise user_fault(violation, row["role"], row["client_id"]) from violation
     for column, metadata, more in (
         (CREDENTIALS.c.app_metadata, person.app_metadata, changes.app_metadata),
         (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),

@@ -166,7 +166,7 @@ def test_api_says_which_users_have_a_client(api: Callable) -> None:
     admin = {**body, "app_metadata": {"role": "super_admin", "client_id": 1}}
 
     assert "A client_manager needs a client: set client_id to its number" in manager.text
-    assert "A super admin has no client: leave out client_id" in api("service").post("/auth/v1/admin/users", admin).text
+    assert "A super_admin has no client: leave out client_id" in api("service").post("/auth/v1/admin/users", admin).text
 
 
 # A new database
