@@ -26,6 +26,8 @@ __version__ = "0.1.0"
 PROJECT = Path(__file__).resolve().parent
 DEMONSTRATION = PROJECT / "instance" / "demo.db"
 SECRETS_NAME = "keys.json"
+CREATE_SUPER_ADMIN = ".venv/bin/flask --app app create-user you@example.org --role super_admin"
+"""The command that creates the first user, to run in PROJECT."""
 
 KEY_BYTES_MIN = 32  # HS256 requires a key of at least the hash's length (RFC 7518, section 3.2)
 ROWS_MAX = 1_000  # default

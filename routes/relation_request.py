@@ -26,7 +26,7 @@ from models import User
 from routes.body import read_body
 from routes.middleware import respond
 from routes.postgrest import representation, requests
-from routes.postgrest.csv import separator_hint
+from routes.postgrest.csv import separator_hint, without_titles
 from routes.postgrest.media import MediaType, parse_accept
 from routes.postgrest.payload import InvalidPayload, Payload, parse_payload
 from routes.postgrest.preferences import Handling, Missing, Operation, Preferences, Resolution, Return, parse_prefer
@@ -140,6 +140,11 @@ class RelationRequest:
         body = read_body()
         self.body_bytes = len(body)
         payload = parse_payload(body, request_state.request().headers.get("Content-Type"))
+        if payload.lines is not None:
+            # The console's file has the titles of referred rows, which are columns of other tables.
+            references = (each.column for each in self.relation.foreign_keys)
+            rows, keys = without_titles(payload.rows, payload.keys, references)
+            payload = replace(payload, rows=rows, keys=keys)
         if self.relation.model is User:
             emails = [row.get("email") for row in payload.rows]
             self.emails = tuple(email for email in emails if isinstance(email, str))

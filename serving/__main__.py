@@ -20,7 +20,6 @@ from serving.start import checks as start
 from serving.start import demo
 from serving.start.commands import CommandFailed, flask
 
-CREATE_USER = ".venv/bin/flask --app app create-user you@example.org --role super_admin"
 DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
 
 
@@ -112,7 +111,7 @@ def _how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> list[str]:
         return [
             "\nThis database is new. In another terminal, create its first super admin:\n",
             f"  cd {shlex.quote(str(config.PROJECT))}",
-            f"  {CREATE_USER}",
+            f"  {config.CREATE_SUPER_ADMIN}",
             f"\nThen sign in at {url}/console/",
             "The dashboard leads through the first client, building, user and inspection.\n",
         ]
@@ -120,7 +119,7 @@ def _how_to_sign_in(url: str, apikey: str, *, is_first: bool) -> list[str]:
         f"\nSign in at {url}/console/ or by a request:\n",
         demo.sign_in_line(url, apikey, "you@example.org", "…"),
         "\nCreate a user who may do everything:\n",
-        f"  {CREATE_USER}",
+        f"  {config.CREATE_SUPER_ADMIN}",
         "",
     ]
 

@@ -79,10 +79,14 @@ def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> No
                 raise CheckViolation(EMAIL_CHECK)
 
 
+def is_any(transaction: Transaction) -> bool:
+    """Return whether there is any user."""
+    return transaction.value("SELECT 1 FROM users LIMIT 1") is not None
+
+
 def disabled_users(transaction: Transaction, user_ids: Iterable[str]) -> set[str]:
     """Return the ids of those users who are disabled now."""
-    users = (by_id(transaction, each) for each in user_ids)
-    return {each.id for each in users if each is not None and each.is_disabled(transaction.unix)}
+    return {str(user_id) for (user_id,) in DISABLED.all(transaction, now=transaction.unix)} & set(user_ids)
 
 
 def read_account(row: tuple[object, ...] | None) -> UserAccount | None:
@@ -139,7 +143,7 @@ def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
         )
         require_unique_emails(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-        raise user_fault(violation) from violation
+        raise user_fault(violation, new.role.value, new.client_id) from violation
     # A deleted user of the same id leaves its `tokens_since` (schema.sql).
     ENSURE_CREDENTIALS.run(transaction, user_id=new.id)
     SET_CREDENTIALS.run(
@@ -153,8 +157,8 @@ def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
     return new.id
 
 
-def user_fault(violation: Fault) -> Fault:
-    """Return the fault for a violated constraint of the users table."""
+def user_fault(violation: Fault, role: object, client_id: object) -> Fault:
+    """Return the fault for a constraint of the users table that a user of the role and client violates."""
     if isinstance(violation, UniqueViolation):
         if violation.constraint == EMAIL_KEY:
             return EmailTaken("A user with this email address has already been registered")
@@ -162,7 +166,11 @@ def user_fault(violation: Fault) -> Fault:
     if isinstance(violation, ForeignKeyViolation):
         return InvalidUserAccount("There is no client of that client_id")
     if isinstance(violation, CheckViolation) and violation.constraint == "users_check":
-        return InvalidUserAccount("A super admin has no client_id, and every other user has one")
+        return InvalidUserAccount(
+            f"A {role} needs a client: set client_id to its number"
+            if client_id is None
+            else f"A {role} has no client: leave out client_id"
+        )
     return violation
 
 
@@ -177,7 +185,7 @@ def update_user(transaction: Transaction, person: UserAccount, changes: UserChan
             UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
             require_unique_emails(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
-            raise user_fault(violation) from violation
+            raise user_fault(violation, row["role"], row["client_id"]) from violation
     for column, metadata, more in (
         (CREDENTIALS.c.app_metadata, person.app_metadata, changes.app_metadata),
         (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),
@@ -286,6 +294,9 @@ USERS_WITH_CREDENTIALS = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == U
 
 BY_ID = PreparedStatement(
     sa.select(*COLUMNS).select_from(USERS_WITH_CREDENTIALS).where(USERS.c.id == parameter("user_id", UUID.storage))
+)
+DISABLED = PreparedStatement(
+    sa.select(CREDENTIALS.c.user_id).where(CREDENTIALS.c.disabled_until > parameter("now", sa.BigInteger))
 )
 LOWER_EMAIL = sa.func.lower(USERS.c.email)
 ASCII_LOWERED = parameter("lowered", sa.Text)

@@ -22,6 +22,7 @@ from engine.current import database, reading
 from engine.maintenance import backup, clock_reset, import_export, readonly_file
 from engine.maintenance import check as database_check
 from engine.maintenance import copy as database_copy
+from engine.query.catalog import catalog
 from engine.query.write.insert import ID_MAX
 from engine.storage import file_copies
 from engine.storage.database import Database
@@ -98,17 +99,20 @@ def import_file(file: Path, table: str | None) -> None:
 def read_input(file: Path) -> str:
     """Return the text of a file, or of standard input for `-`."""
     if str(file) != STANDARD_INPUT:
-        return file.read_text(encoding="utf-8-sig")
+        return file.read_text(encoding="utf-8")
     if sys.stdin is None:  # closed by the parent process
         fail("standard input is closed: name a file")
-    return sys.stdin.buffer.read().decode("utf-8-sig")
+    return sys.stdin.buffer.read().decode()
 
 
 def read_archive(text: str, table: str | None) -> object:
     """Return the tables of a JSON object, or of the rows of one table in JSON or CSV."""
-    if table is not None and text.lstrip()[:1] != "[":
-        return {table: csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize)).rows}
-    content = json.loads(text, object_pairs_hook=import_export.unique_keys)
+    json_text = text.removeprefix(csv.BYTE_ORDER_MARK)
+    if table is not None and json_text.lstrip()[:1] != "[":
+        parsed = csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))
+        references = (each.column for each in catalog().relations[table].foreign_keys)
+        return {table: csv.without_titles(parsed.rows, parsed.header, references)[0]}
+    content = json.loads(json_text, object_pairs_hook=import_export.unique_keys)
     return content if table is None else {table: content}
 
 
@@ -200,10 +204,10 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
     checkpoint()
     print_line(str(user_id), done=f"created user {user_id}")
     if is_first and is_terminal():
-        host, port = config.bind_address()
-        shown = f"[{host}]" if ":" in host else host
+        # The server may listen at another address than this command's environment names.
+        where = "open the console" if is_served(database().path) else "run bin/serve, open the console that it prints"
         click.echo(
-            f"Next: run bin/serve, open http://{shown}:{port}/console/ and sign in as {email}."
+            f"Next: {where} and sign in as {email}."
             " The dashboard leads through the first client, building, user and inspection.",
             err=True,
         )

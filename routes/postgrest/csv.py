@@ -3,12 +3,15 @@
 An unquoted empty cell is null, and so is an unquoted `NULL`. A quoted cell is a text: `""` is the empty text.
 Backslashes stand for themselves. Rows of empty cells alone are skipped. All other rows have as many cells as the
 header. PostgREST drops surplus cells and accepts a short first row.
+
+A byte order mark marks a spreadsheet's file, such as the console writes. In such a file a `'` before a formula is not
+part of the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +24,15 @@ _BLANK_LINES: Final = re.compile(r"[\r\n]*")
 _NULLS: Final = ("", "NULL")
 _SEPARATORS: Final = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 """The separators that spreadsheets write in place of a comma."""
+_FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
+"""The beginning of a text that a spreadsheet runs as a formula, after any number of `'`."""
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""Spreadsheets and editors start a file with this mark. It is no part of the first name or value."""
+
+
+CsvRows = tuple[list[dict[str, object]], tuple[str, ...]]
+"""The rows of a CSV, and the names of its columns."""
 
 
 class MalformedCsv(Fault):
@@ -59,6 +71,8 @@ def parse_csv(text: str, limits: Limits) -> CsvTable:
     Traceback (most recent call last):
     routes.postgrest.csv.MalformedCsv: All lines must have same number of fields
     """
+    is_spreadsheet = text.startswith(BYTE_ORDER_MARK)
+    text = text.removeprefix(BYTE_ORDER_MARK)
     records = _parse_records(text, limits)
     header = _parse_header(next(records, None))
     rows: list[dict[str, object]] = []
@@ -74,7 +88,9 @@ def parse_csv(text: str, limits: Limits) -> CsvTable:
             )
         if len(rows) == limits.payload_rows:
             raise LimitExceeded(limits.payload_rows, "rows in a payload")
-        values = (None if cell in _NULLS and not is_quoted else cell for cell, is_quoted in record.cells)
+        values = [None if cell in _NULLS and not is_quoted else cell for cell, is_quoted in record.cells]
+        if is_spreadsheet:
+            values = [unescape_formula(cell) if cell is not None else None for cell in values]
         rows.append(dict(zip(header, values, strict=True)))
         lines.append(record.line)
     if not rows and not text.endswith(("\n", "\r")):
@@ -83,6 +99,43 @@ def parse_csv(text: str, limits: Limits) -> CsvTable:
             "Empty or invalid csv", "The header has no line end.", "curl keeps line ends with --data-binary."
         )
     return CsvTable(header, rows, tuple(lines))
+
+
+def escape_formula(text: str) -> str:
+    """Return a text that no spreadsheet runs as a formula. `unescape_formula` is the inverse.
+
+    >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("it's")
+    ("'=1+1", "''=1+1", "it's")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unescape_formula(text: str) -> str:
+    """Return a text as it was before `escape_formula`.
+
+    >>> unescape_formula("'=1+1"), unescape_formula("'tis")
+    ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def title_name(column: str) -> str:
+    """Return the name of the column with the title of a referred row, beside the column of its id.
+
+    >>> title_name("building_id"), title_name("assigned_by")
+    ('building', 'assigned_by_title')
+    """
+    return column.removesuffix("_id") if column.endswith("_id") else f"{column}_title"
+
+
+def without_titles(rows: list[dict[str, object]], header: Iterable[str], references: Iterable[str]) -> CsvRows:
+    """Return the rows and the names of a CSV without the titles that stand beside the ids of these references."""
+    names = tuple(header)
+    titles = {title_name(each) for each in references if each in names} & set(names)
+    if not titles:
+        return rows, names
+    names = tuple(name for name in names if name not in titles)
+    return [{name: row[name] for name in names} for row in rows], names
 
 
 def separator_hint(text: str) -> str | None:

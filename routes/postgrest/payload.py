@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from models.errors import Fault
 from models.types import has_vanished
-from routes.postgrest.csv import parse_csv
+from routes.postgrest.csv import BYTE_ORDER_MARK, parse_csv
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange, excerpt
 from routes.postgrest.media import MediaType, parse_content_type
@@ -23,8 +23,6 @@ Row = dict[str, object]
 
 NO_JSON = "Empty or invalid json"
 NO_OBJECTS = "A JSON object or an array of JSON objects is expected"
-BYTE_ORDER_MARK = "\ufeff"
-"""Spreadsheets and editors start a file with this mark. It is no part of the first name or value."""
 DIGIT_RUN = 10  # consecutive digits in a sample of the text that indicate a long number
 SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # NUL or a lone surrogate
 
@@ -96,7 +94,7 @@ is_array=False, lines=None)
         return Payload(table.rows, table.header, uniform=True, is_array=True, lines=table.lines)
     if media is MediaType.FORM:
         return _single({key: value or "" for key, value in decode_pairs(body)})
-    parsed = _parse_json(_decode(body), limits)
+    parsed = _parse_json(_decode(body).removeprefix(BYTE_ORDER_MARK), limits)
     if isinstance(parsed, dict):
         return _single(parsed)
     if not isinstance(parsed, list):
@@ -120,9 +118,8 @@ def _gather(rows: list[Row]) -> Payload:
 
 
 def _decode(body: bytes) -> str:
-    """Return a body as text without its byte order mark."""
     try:
-        return decode_utf8(body).removeprefix(BYTE_ORDER_MARK)
+        return decode_utf8(body)
     except Undecodable as undecodable:
         raise InvalidPayload("Empty or invalid body", undecodable.message) from undecodable
 

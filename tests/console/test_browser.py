@@ -219,7 +219,7 @@ def test_kiosk_display_refreshes_without_scripts(open_page: Callable) -> None:
     page = open_page("moe", scripts=False)
     page.goto("/console/kiosk")
 
-    assert page.locator("meta[http-equiv=refresh]").get_attribute("content") == "60"
+    assert page.locator("meta[http-equiv=refresh]").get_attribute("content") == "30"
 
 
 def test_menu_opens_without_scripts_on_a_telephone(open_page: Callable) -> None:

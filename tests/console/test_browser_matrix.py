@@ -1,4 +1,4 @@
-"""The access matrix in Chromium: keyboard focus and print."""
+"""The access matrix in Chromium: keyboard focus, print, the button in sight, and names on a telephone."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.clients.server import KEYS
-from tests.console.conftest import Service
+from tests.console.conftest import DESK, PHONE, Service
 
 BUILDINGS = 24
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
@@ -15,6 +15,34 @@ IS_HIDDEN = """() => {
   return ![[.5, .5], [.1, .1], [.9, .9], [.1, .9], [.9, .1]].some(([x, y]) =>
     document.elementFromPoint(edges.left + edges.width * x, edges.top + edges.height * y) === box);
 }"""
+BROKEN_WORDS = """() => {
+  const found = new Set(), texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest('.vh, svg, code, option')) continue;
+    for (const word of node.data.matchAll(/[^\\s-]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = [...range.getClientRects()].filter(each => each.width).map(each => Math.round(each.top));
+      if (new Set(lines).size > 1) found.add(word[0]);
+    }
+  }
+  return [...found];
+}"""
+LONG_NAMES = {
+    "users": {
+        "name": "Bartholomew Featherstonehaugh",
+        "email": "bf@x.example",
+        "role": "client_manager",
+        "client_id": 1,
+    },
+    "inspectors": {
+        "name": "Wilhelmina Throckmorton",
+        "email": "wilhelmina.throckmorton@harborline-inspections.example",
+    },
+    "buildings": {"name": "Waterfront Apartments Northumberland", "client_id": 1, "city": "Winston-Salem"},
+}
 LAST = "[...document.querySelectorAll('.matrix input[type=checkbox]')].pop().focus()"
 
 
@@ -51,3 +79,31 @@ def test_matrix_prints_without_clipping(open_page: Callable, many_buildings: Non
     cut = "(each => each.scrollHeight - each.clientHeight)(document.querySelector('.matrix'))"
     assert page.evaluate(cut) == 0
     assert page.locator(".matrix tbody tr").count() == BUILDINGS
+
+
+@pytest.fixture(scope="module")
+def long_names(service: Service) -> None:
+    for table, row in LONG_NAMES.items():
+        assert httpx.post(f"{service.url}/{table}", headers=HEADS, json=row).status_code == 201
+
+
+@pytest.mark.parametrize("path", ["", "access", "inspectors", "people", "people/new", "buildings", "inspections"])
+def test_telephone_breaks_no_words(open_page: Callable, long_names: None, path: str) -> None:
+    page = open_page("root", size=PHONE)
+    page.goto(f"/console/{path}")
+
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "telephone"])
+def test_button_of_the_matrix_is_in_sight(open_page: Callable, many_buildings: None, size: dict) -> None:
+    page = open_page("ada", size=size)
+    page.goto("/console/access")
+    button = page.get_by_role("button", name="Preview changes")
+
+    assert button.bounding_box()["y"] + button.bounding_box()["height"] <= size["height"]
+    page.locator(".matrix input[type=checkbox]").last.click()
+    button.click()
+    page.get_by_role("button", name="Save").click()
+    assert page.get_by_role("status").inner_text() in ("1 granted, 0 revoked.", "0 granted, 1 revoked.")

@@ -11,6 +11,7 @@ from tests.conftest import MOE
 from tests.console.conftest import Service
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
+MENU_WIDTH_MAX = 720  # in narrower windows the links are in a menu
 WIDTHS = (320, 722, 800, 1024, 1280)
 SCREENS = ((1920, 1080), (1366, 768), (1024, 768), (1024, 600), (800, 480), (1080, 1920), (768, 1366))
 LONG = "Harborline Waterfront Apartments, North Tower and Parking Structure (formerly Pier 9 Warehouse)"
@@ -125,6 +126,19 @@ def test_wcag_text_spacing_does_not_overflow_the_viewport(open_page: Callable, l
                 found.append((path, width, page.evaluate(OVERFLOW), page.evaluate(WIDER)))
 
     assert found == [], "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, 1090, 1180])
+def test_links_of_the_header_do_not_cover_the_name(open_page: Callable, width: int) -> None:
+    page = open_page("root", size={"width": width, "height": 700})
+
+    name = page.locator(".who").bounding_box()
+    boxes = [each.bounding_box() for each in page.locator(".top nav a").all()]
+
+    shown = [each for each in boxes if each is not None]
+    assert bool(shown) is (width > MENU_WIDTH_MAX)
+    for each in shown:
+        assert each["x"] + each["width"] <= name["x"] or each["y"] >= name["y"] + name["height"], each
 
 
 @pytest.mark.parametrize("size", SCREENS, ids=str)

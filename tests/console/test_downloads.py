@@ -12,7 +12,7 @@ from engine.storage.sqlite import TimedOut
 from engine.storage.transaction import CURRENT
 from routes.console.components import downloads
 from routes.console.components.list_query import ListQuery
-from tests.conftest import MOE
+from tests.conftest import MOE, RESOURCES, dump
 
 FILE = "/console/inspections.csv"
 
@@ -200,3 +200,66 @@ def test_invalid_csv_query_is_400(browse_shared: Callable) -> None:
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
 def test_formula_prefixes_are_escaped(start: str) -> None:
     assert downloads.escape_formula(f"{start}1+1") == f"'{start}1+1"
+
+
+ODD_TEXTS = ("=1+1", "'=1+1", "''-5", "- loose", "it's", "'quoted'", "", "NULL", 'a "b"\r\nc', "\ufeffx", "\ttab", None)
+
+
+@pytest.mark.parametrize("table", [each for each in RESOURCES if each != "users"])
+def test_api_takes_the_file_of_every_table_back_unchanged(browse: Callable, api: Callable, table: str) -> None:
+    for key, text in enumerate(ODD_TEXTS[:9], 1):
+        api("root").patch(f"/inspections?id=eq.{key}", {"notes": text, "inspection_type": ODD_TEXTS[-key] or "-x"})
+    for key, text in enumerate(ODD_TEXTS[:6], 1):
+        api("root").patch(f"/buildings?id=eq.{key}", {"address": text, "city": ODD_TEXTS[-key], "latitude": -71.5})
+        api("root").patch(f"/inspectors?id=eq.{key}", {"email": text})
+    before = dump(api)
+
+    file = browse("root").get(f"/console/{table}.csv").data
+    answer = api("root").post(
+        f"/{table}", file, content_type="text/csv; charset=utf-8", prefer="resolution=merge-duplicates"
+    )
+
+    assert (answer.status, answer.text) == (200, "")
+    assert dump(api) == before
+
+
+def test_api_takes_the_file_of_users_back_unchanged(browse: Callable, api: Callable) -> None:
+    before = dump(api)
+
+    file = browse("root").get("/console/people.csv").data
+    answer = api("root").post("/users", file, content_type="text/csv", prefer="resolution=merge-duplicates")
+
+    assert (answer.status, answer.text) == (200, "")
+    assert dump(api) == before
+
+
+def test_file_names_referred_rows_beside_their_ids(browse: Callable) -> None:
+    header = rows_of(browse("root").get("/console/inspections.csv").text)[0]
+    grants = rows_of(browse("root").get("/console/client_manager_building_access.csv").text)[0]
+
+    assert header[:3] == ["id", "building_id", "building"]
+    assert header[header.index("inspector_id") + 1] == "inspector"
+    assert grants == [
+        "manager_id", "manager", "building_id", "building", "assigned_by", "assigned_by_title", "assigned_at"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        pytest.param("building_id,building,inspection_type\n1,Anything,fire\n", 201, id="beside the id"),
+        pytest.param("building,inspection_type\nHarbor House,fire\n", 400, id="without the id"),
+        pytest.param("building_id,place,inspection_type\n1,Harbor House,fire\n", 400, id="another name"),
+    ],
+)
+def test_title_column_needs_its_id(api: Callable, body: str, answer: int) -> None:
+    assert api("root").post("/inspections", body, content_type="text/csv").status == answer
+
+
+@pytest.mark.parametrize(("mark", "notes"), [("\ufeff", "=1+1"), ("", "'=1+1")])
+def test_escape_of_a_formula_is_removed_after_a_mark_only(api: Callable, mark: str, notes: str) -> None:
+    body = f"{mark}building_id,inspection_type,notes\n1,fire,'=1+1\n"
+
+    written = api("root").post("/inspections", body.encode(), content_type="text/csv", prefer="return=representation")
+
+    assert written.json[0]["notes"] == notes

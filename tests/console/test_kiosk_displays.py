@@ -281,7 +281,7 @@ def test_kiosk_sign_out_affects_one_browser(browse: Callable) -> None:
     assert other.get("/console/kiosk").status_code == 200
 
 
-REFRESH = '<meta http-equiv="refresh" content="60">'
+REFRESH = '<meta http-equiv="refresh" content="30">'
 
 
 def test_kiosk_display_resumes_after_a_temporary_ban(browse: Callable, api: Callable) -> None:
@@ -295,7 +295,9 @@ def test_kiosk_display_resumes_after_a_temporary_ban(browse: Callable, api: Call
     assert REFRESH not in display.page("/console/kiosk/enter")
 
     assert api("root").put(USER, {"ban_duration": "none"}).status == 200
-    assert "viewed as Moe" in display.page("/console/kiosk")
+    shown = display.page("/console/kiosk")
+    assert "viewed as Moe" in shown
+    assert f"<noscript>{REFRESH}</noscript>" in shown
 
 
 def test_kiosk_error_page_reloads(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,8 @@ def test_day_turns_on_a_running_kiosk_display(clock: SetClock, browse: Callable)
 
     assert ["2026-11-20" in panel(page, "due") for page in pages] == [True, False]
     assert ["2026-11-20" in panel(page, "late") for page in pages] == [False, True]
-    assert "Friday, 20 November 2026" in pages[0]
-    assert "Saturday, 21 November 2026" in pages[1]
+    assert "Friday 2026-11-20" in pages[0]
+    assert "Saturday 2026-11-21" in pages[1]
 
 
 def test_day_turns_on_the_dashboard(clock: SetClock, browse: Callable) -> None:

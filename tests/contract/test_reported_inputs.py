@@ -470,6 +470,8 @@ def test_malformed_logic_is_a_parse_error(api: Callable, parameter: str) -> None
         ({"longitude": -180.5}, "buildings_longitude_check"),
         ({"floors": -4}, "buildings_floors_check"),
         ({"units": -1}, "buildings_units_check"),
+        ({"latitude": 999, "floors": -4}, "buildings_latitude_check"),
+        ({"units": -1, "longitude": 181, "floors": -4}, "buildings_longitude_check"),
     ],
 )
 def test_values_out_of_range_are_refused(api: Callable, values: dict, constraint: str) -> None:
@@ -477,7 +479,9 @@ def test_values_out_of_range_are_refused(api: Callable, values: dict, constraint
 
     one = api("root").post("/buildings", {**row, **values})
     several = api("root").post("/buildings", [{**row, **dict.fromkeys(values)}, {**row, **values}])
+    changed = api("root").patch("/buildings?id=eq.1", values)
 
-    assert one.refusal[:2] == several.refusal[:2] == (400, "23514")
+    assert one.refusal[:2] == several.refusal[:2] == changed.refusal[:2] == (400, "23514")
     assert constraint in one.message
-    assert several.json["details"] == f"row 2, column {next(iter(values))}"
+    assert constraint in changed.message
+    assert several.json["details"] == f"row 2, column {constraint.removeprefix('buildings_').removesuffix('_check')}"

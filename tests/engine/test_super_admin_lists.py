@@ -73,6 +73,8 @@ def test_list_returns_each_row_once_in_order(root: object, direction: str, statu
         "inspector_id=eq.2",
         "building_id=in.(1,3)",
         "select=id,buildings!inner(name)&buildings.name=eq.B2",
+        "select=id,buildings!inner()&buildings.client_id=eq.1",
+        "select=id,buildings()&buildings.client_id=in.(1,2)&buildings=not.is.null",
         "select=id,status,buildings(name,clients(name))",
     ],
 )

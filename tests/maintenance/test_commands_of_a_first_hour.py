@@ -63,7 +63,7 @@ def test_writing_command_creates_the_database_and_says_so(project: Path, monkeyp
 
     assert ended.exit_code == 0, ended.output
     assert f"created {project / 'instance' / 'walkthrough.db'}" in ended.output
-    assert "Next: run bin/serve, open http://127.0.0.1:8000/console/" in ended.output
+    assert "Next: run bin/serve, open the console that it prints and sign in as root@example.org" in ended.output
     assert run("check").exit_code == 0
     second = run(*words[:1], "two@example.org", *words[2:])
     assert (second.exit_code, "Next" in second.output) == (0, False)
@@ -91,7 +91,7 @@ def test_printed_secret_key_is_read_as_printed(
     assert config.load({"ANON_KEY": tokens.ANON_KEY})["SECRET_KEY"] == keys
 
 
-CSV = 'id,name,city,client_id\n7,"Ash, ""The"" Lofts",Boston,1\n8,C:\\photos,NULL,1\n'
+CSV = 'id,name,city,client_id,client\n7,"Ash, ""The"" Lofts",Boston,1,Acme\n8,\'=C:\\photos,NULL,1,Acme\n'
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
@@ -101,7 +101,7 @@ def test_rows_of_one_table_are_imported(tmp_path: Path, form: str, source: str) 
     import_world(app, tmp_path / "walkthrough.db", {"clients": [{"id": 1, "name": "Acme"}]})
     rows = [
         {"id": 7, "name": 'Ash, "The" Lofts', "city": "Boston", "client_id": 1},
-        {"id": 8, "name": "C:\\photos", "city": None, "client_id": 1},
+        {"id": 8, "name": "=C:\\photos", "city": None, "client_id": 1},
     ]
     text = CSV if form == "csv" else json.dumps(rows)
     file = tmp_path / "rows"

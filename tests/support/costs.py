@@ -38,6 +38,8 @@ LISTS = {
     "embeds": "/inspections?select=*,buildings(*),inspectors(*),reports_lead(*)&order=date_visited.desc&limit=20",
     "unordered": "/inspections?limit=20",
     "of-a-building": "/inspections?building_id=eq.1&order=date_visited.desc&limit=20",
+    "of-a-client": "/inspections?select=id,buildings(name)&buildings.client_id=eq.1&buildings=not.is.null"
+    "&order=date_visited.desc&limit=20",
     "buildings-of-a-city": "/buildings?city=eq.Troy&order=name&limit=20",
     "readings-of-an-inspection": "/reports_lead?inspection_id=eq.2",
     "managers-grants": "/client_manager_building_access?limit=20",

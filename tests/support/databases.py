@@ -71,6 +71,17 @@ def copy(source: pathlib.Path, file: pathlib.Path) -> None:
         assign_database(file, source)
 
 
+def restore_copy(source: pathlib.Path, file: pathlib.Path) -> None:
+    """Give a copy that a service has open the rows of its source again."""
+    if SERVER is not None:
+        with hold_advisory_lock(DATABASE_NAMES[file]):
+            restore(DATABASE_NAMES[file])
+        return
+    locked = WriterLock(pathlib.Path(f"{file}.lock")).held(5)
+    with locked, closing(driver.connect(source)) as rows, closing(driver.connect(file)) as copied:
+        rows.backup(copied)
+
+
 def close_for_copy(app: Any, file: pathlib.Path) -> None:
     """Close a database and checkpoint its WAL, so that it can be copied."""
     app.extensions["walkthrough"].close()

@@ -18,7 +18,8 @@ from engine.query.dialect.in_subquery import SmallInSubquery, is_among
 from engine.query.operands import Operands
 from engine.query.read.disjuncts import or_operands
 from engine.query.read.index_prefix import parent_of, prefix_column, prefix_of_parent
-from engine.query.shape import Filter, Node
+from engine.query.shape import Embed, Filter, Node
+from models.fields import TENANT_COLUMN
 
 Expression = sa.ColumnElement[Any]
 
@@ -56,6 +57,19 @@ class AccessPaths(Operands):
                 prefixes = sa.select(parent_prefix).where(self.value_condition(flt, relation, key))
                 conditions.append(is_among([alias.c[prefix]], prefixes))
         return conditions
+
+    def copy_conditions(self, embed: Embed, relation: Relation, alias: Any) -> list[Expression]:
+        """Return the condition on a row's copy of its parent's client that the filters of the parent's embed imply.
+
+        An example is `buildings.client_id=eq.3` of inspections.
+        """
+        relationship = self.catalog.relationship(relation.name, embed.relation, embed.hint)
+        target = self.catalog.relations[relationship.target]
+        flt = selective_filters(embed.node).get(TENANT_COLUMN)
+        is_parent = relationship.to_one and relationship.pairs[0][0] == relation.model.tenant
+        if flt is None or not is_parent or TENANT_COLUMN not in relation.model.derived:
+            return []
+        return [self.value_condition(flt, target, alias.c[TENANT_COLUMN])]
 
     def join_conditions(
         self, pairs: Iterable[tuple[str, str]], relation: Relation, rows: Any, parent: Any

@@ -106,7 +106,7 @@ class Planner(AccessPaths):
         """Return the conditions of a node's filters and inner embeds on an alias of its relation."""
         filters = [self.condition(item, node, relation, alias, scope) for item in node.conditions]
         inner = [embed for embed in node.embeds if embed.join == "inner"]
-        return filters + [self.embed_exists(embed, relation, alias) for embed in inner]
+        return filters + [self.embed_required(embed, relation, alias) for embed in inner]
 
     # Access paths
 
@@ -181,9 +181,10 @@ class Planner(AccessPaths):
     def filter(self, flt: Filter, node: Node, relation: Relation, alias: Any, scope: Expression) -> Expression:
         embed = self.null_filtered_embed(flt, node)
         if embed is not None:
-            exists = self.embed_exists(embed, relation, alias)
             wants_null = (flt.keyword == "null") != flt.negated
-            return ~exists if wants_null else exists
+            if wants_null:
+                return ~self.embed_exists(embed, relation, alias)
+            return self.embed_required(embed, relation, alias)
         kind, column = self.operand_column(flt, relation, alias)
         if flt.operator == "is":
             assert flt.keyword is not None
@@ -223,6 +224,10 @@ class Planner(AccessPaths):
         for embed in node.embeds:
             relationship = self.catalog.relationship(relation.name, embed.relation, embed.hint)
             self.require_relationships(embed.node, self.catalog.relations[relationship.target])
+
+    def embed_required(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
+        """Return `embed_exists`, with the conditions that it implies and that an index may find."""
+        return sa.and_(*self.copy_conditions(embed, relation, alias), self.embed_exists(embed, relation, alias))
 
     def embed_exists(self, embed: Embed, relation: Relation, alias: Any) -> Expression:
         """Return the condition that an embed has a row for a row of its parent, within its limit and offset."""

@@ -1,7 +1,7 @@
 """Finds the foreign key and the row that violate a constraint. SQLite reports only that one failed.
 
 The queries run after a statement failed, in the same transaction, which is then rolled back. PostgreSQL reports the
-constraint itself.
+constraint itself. Of several violated CHECKs the engines report different ones, so bounds are checked here again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import sqlalchemy as sa
 
 from engine.query.catalog import ForeignKey, Relation, catalog
-from engine.query.constraints import ForeignKeyViolation, UniqueViolation
+from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.statement import Binding, compile_statement, new_value, parameter
 from engine.storage.transaction import Transaction
 from models.types import Bound
@@ -38,6 +38,8 @@ def diagnose_write(
     except UniqueViolation as violation:
         violation.details = duplicate_key_details(relation, violation.constraint, values())
         raise
+    except CheckViolation as violation:
+        raise (exceeded_bound(relation, values()) or violation) from violation
 
 
 @contextmanager
@@ -59,6 +61,18 @@ def missing_reference(
         value = values.get(fk.column)
         if value is not None and not row_exists(transaction, fk.referred, fk.referred_column, value):
             return ForeignKeyViolation.missing(relation.name, fk.name, fk.column, value, fk.referred)
+    return None
+
+
+def exceeded_bound(relation: Relation, values: dict[str, Bound]) -> CheckViolation | None:
+    """Return the violation of the first column, in the table's order, whose number exceeds its bounds."""
+    for name, attribute in relation.attributes.items():
+        value, info = values.get(name), attribute.info
+        if not isinstance(value, int | float):
+            continue
+        is_below = info.minimum is not None and value < info.minimum
+        if is_below or (info.maximum is not None and value > info.maximum):
+            return CheckViolation(f"{relation.name}_{name}_check")
     return None
 
 

@@ -57,7 +57,7 @@ def label_of(attribute: Attribute) -> str:
 
 def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") -> Shown:
     """Return rows as a list shows them. `without` is a column that the page shows elsewhere."""
-    table.hooks.prepare(caller, rows)
+    prepare_rows(table, caller, rows)
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
     headings = [
@@ -76,6 +76,13 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
+
+
+def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:
+    """Run the hooks that add values to rows, and to the rows that they refer to."""
+    table.hooks.prepare(caller, rows)
+    for each in table.references.values():
+        each.table.hooks.prepare(caller, [row[each.embed] for row in rows if row.get(each.embed)])
 
 
 def link_cell(table: Table, row: Row) -> Cell:
@@ -138,7 +145,8 @@ def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
     if referred is None:
         return Cell("–")
     url = target.url(referred) if target.permits(caller, Action.READ) else ""
-    return Cell(name(target.title(referred)), url)
+    title = target.hooks.cells.get(target.title_column)
+    return Cell(title(referred)[0] if title is not None else name(target.title(referred)), url)
 
 
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:

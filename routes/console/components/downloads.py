@@ -3,13 +3,11 @@
 A short list is read at once, in the order of the list. A long list is streamed in the order of its ids. Each page is
 read in its own transaction, which looks up the caller again and ends before its rows are sent. No row is repeated or
 left out, memory holds one page, and a slow client keeps no snapshot open. The last line of an incomplete file says so
-and contains the URL of the rest.
+and contains the URL of the rest. The API takes a complete file back unchanged (routes/postgrest/csv.py).
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import threading
 import time
@@ -33,15 +31,14 @@ from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
 from routes.console.components.tables import Table
 from routes.postgrest import querystring
+from routes.postgrest.csv import BYTE_ORDER_MARK, escape_formula, title_name
 from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.representation import row_keys
+from routes.postgrest.representation import cell, row_keys
 
 AT_ONCE_ROWS_MAX = 10_000  # about 10 MB in memory
 PAGE_ROWS = 2_000  # about 400 KB: smaller pages cost more transactions, larger ones delay other requests
 SECONDS_MAX = 50.0  # the server closes a connection after 60 s
 DOWNLOADS_MAX = 2  # long downloads of one process: each occupies a thread
-BYTE_ORDER_MARK = "\ufeff"  # marks the file as UTF-8 for spreadsheets
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def download(table: Table, caller: Caller) -> Response:
@@ -74,8 +71,8 @@ def file_columns(table: Table) -> str:
     for name in table.relation.attributes:
         columns.append(name)
         if reference := table.references.get(name):
-            label = name.removesuffix("_id") if name.endswith("_id") else f"{name}_title"
-            columns.append(f"...{reference.key.referred}!{reference.key.name}({label}:{reference.table.title_column})")
+            title = f"{title_name(name)}:{reference.table.title_column}"
+            columns.append(f"...{reference.key.referred}!{reference.key.name}({title})")
     return ",".join(columns)
 
 
@@ -177,17 +174,11 @@ def csv_text(lines: Iterable[Iterable[object]]) -> str:
     >>> csv_text([["notes", "latitude"], ["=1+1", -71.5]])
     "notes,latitude\\r\\n'=1+1,-71.5\\r\\n"
     """
-    file = io.StringIO()
-    writer = csv.writer(file)
-    for line in lines:
-        writer.writerow([escape_formula(cell) for cell in line])
-    return file.getvalue()
+    return "".join(",".join(map(file_cell, line)) + "\r\n" for line in lines)
 
 
-def escape_formula(cell: object) -> object:
-    """Return a cell as text that no spreadsheet runs as a formula. JSON values keep their form."""
-    if isinstance(cell, dict | list):
-        return json.dumps(cell, ensure_ascii=False)
-    if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES):
-        return f"'{cell}"
-    return cell
+def file_cell(value: object) -> str:
+    """Return a value as a cell of the file. JSON values keep their form."""
+    if isinstance(value, dict | list):
+        return cell(json.dumps(value, ensure_ascii=False))
+    return cell(escape_formula(value) if isinstance(value, str) else value)

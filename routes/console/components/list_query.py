@@ -20,6 +20,7 @@ PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
 RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "done", "signature", "columns", "on_conflict")
 EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
+TITLE_FIELD = "has_"  # the prefix of the field that takes a part of the title of a referred row
 SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
 SAFE = '*,.():"!'
 EMBED_PAGES = (".order", ".limit", ".offset")
@@ -33,8 +34,8 @@ class Listing:
 
     `searched` are text columns. `searched_embed` is a column of a to-one embed that is searched too, and `searched_key`
     is the foreign key of that embed. `equals` maps columns to the filters of their select, with labels. `exact` are
-    columns whose value is typed. `ranges` maps columns to the fields of their first and last day; `moments` are
-    those of timestamps.
+    columns whose value is typed, and `titles` columns of which a part is typed, with labels. `ranges` maps columns to
+    the fields of their first and last day; `moments` are those of timestamps.
     """
 
     relation: str
@@ -45,6 +46,7 @@ class Listing:
     searched_key: str = ""
     equals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     moments: frozenset[str] = frozenset()
     key: tuple[str, ...] = ("id",)
@@ -61,6 +63,9 @@ class Listing:
         operator, _, text = value.partition(".")
         if name in self.exact and operator == "eq" and text.strip() == text:
             return EXACT_FIELD + name, text
+        part = value.removeprefix("ilike.*").removesuffix("*")
+        if name in self.titles and part.strip() == part != "" and value == f"ilike.*{part}*":
+            return TITLE_FIELD + name, part
         last = "lt" if name in self.moments else "lte"
         if name not in self.ranges or operator not in ("gte", last) or not is_date(text):
             return None
@@ -72,6 +77,8 @@ class Listing:
         """Return the filter that a field of the form represents, or the filter itself."""
         if name.removeprefix(EXACT_FIELD) in self.exact and name.startswith(EXACT_FIELD):
             return name.removeprefix(EXACT_FIELD), f"eq.{value.strip()}"
+        if name.removeprefix(TITLE_FIELD) in self.titles and name.startswith(TITLE_FIELD):
+            return name.removeprefix(TITLE_FIELD), f"ilike.*{value.strip()}*"
         for column, (first, last) in self.ranges.items():
             if name == first:
                 return column, f"gte.{value}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flask import Response, request
 
 from access import policy
@@ -17,6 +19,7 @@ from routes.console.components.error_pages import fault_message, record_fault
 from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, parse_list_query
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
+from routes.console.components.row_filters import RowFilter, row_filters
 from routes.console.components.tables import Table
 from routes.console.components.template_filters import words
 from routes.console.session import auth
@@ -28,8 +31,8 @@ Offer = tuple[str, list[tuple[str, str]]]
 """A label, and narrower lists of that kind: their names and URLs."""
 
 
-def listing_of(table: Table, caller: Caller) -> Listing:
-    """Return the query of a table's list."""
+def listing_of(table: Table, caller: Caller, by_row: Sequence[RowFilter] = ()) -> Listing:
+    """Return the query of a table's list. Its form has the filters `by_row`, too."""
     columns = table.listed(caller)
     attributes = table.relation.attributes.values()
     parent = table.parent
@@ -45,8 +48,9 @@ def listing_of(table: Table, caller: Caller) -> Listing:
         searched=tuple(each.name for each in attributes if each.info.searchable),
         searched_embed=searched_embed,
         searched_key=parent.column if parent is not None else "",
-        equals=value_filters(table, caller),
-        exact=table.hooks.exact,
+        equals=value_filters(table, caller) | {each.column: each.options for each in by_row if each.options},
+        exact=(*table.hooks.exact, *(each.column for each in by_row if not each.options and not each.title)),
+        titles={each.title: each.label for each in by_row if not each.options and each.title},
         ranges={
             each.name: (f"from_{each.name}", f"to_{each.name}") if place else ("from", "to")
             for place, each in enumerate(dates)
@@ -82,7 +86,8 @@ def render_list(table: Table, caller: Caller) -> Response:
 
     If the query takes too long, show the narrower lists that the table's hook offers.
     """
-    listing = listing_of(table, caller)
+    by_row = row_filters(table, caller)
+    listing = listing_of(table, caller, by_row)
     query = parse_list_query(listing, decode_pairs(request.query_string))
     problem: str | None = None
     try:
@@ -97,13 +102,15 @@ def render_list(table: Table, caller: Caller) -> Response:
         400 if problem else 200,
         table=table,
         query=query,
-        labels={each.name: label_of(each) for each in table.relation.attributes.values()},
+        labels={each.name: label_of(each) for each in table.relation.attributes.values()}
+        | {each.column: each.label for each in by_row},
         problem=problem,
         offers=table.hooks.offers(query) if problem else [],
         shown=show_rows(table, caller, page.rows),
         total=last if page.total is None and page.rows and not page.has_more else page.total,
         first=query.offset + 1,
         last=last,
+        pages=page_links(query, page),
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=typed,
@@ -112,6 +119,14 @@ def render_list(table: Table, caller: Caller) -> Response:
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
     )
+
+
+def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:
+    """Return the number and URL of the first, the last and the neighbouring pages. The shown page has no URL."""
+    shown = query.offset // page.size + 1
+    last = shown + page.has_more if page.total is None else max(1, -(-page.total // page.size))
+    numbers = sorted({1, last, *range(max(1, shown - 2), min(last, shown + 2) + 1)})
+    return [(each, "" if each == shown else query.url(offset=(each - 1) * page.size)) for each in numbers]
 
 
 def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:

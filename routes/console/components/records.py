@@ -13,6 +13,7 @@ from engine.current import writing
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.errors import Fault
+from models.fields import TENANT_COLUMN
 from models.types import DATE, DOUBLE, InvalidInput
 from routes.console.components import fields, queries
 from routes.console.components.display import label_of
@@ -96,8 +97,14 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
 
 def new_row(table: Table, caller: Caller) -> Response:
     record = record_form(table, caller)
-    typed = {each.name: request.args.get(each.name, "") for each in record.fields}
+    typed = {each.name: request.args.get(each.name) or only_choice(each) for each in record.fields}
     return form_page(record, FormValues({**typed, **table.hooks.initial}))
+
+
+def only_choice(each: Field) -> str:
+    """Return the only choice of a required field or of a client. Otherwise return an empty text."""
+    is_expected = each.required or each.name == TENANT_COLUMN
+    return each.choices[0].value if is_expected and len(each.choices) == 1 else ""
 
 
 def create_row(table: Table, caller: Caller) -> Response:

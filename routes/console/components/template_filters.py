@@ -6,6 +6,7 @@ This module does not use Flask.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
@@ -62,6 +63,16 @@ def name(value: object, characters_max: int | None = None) -> str:
     if characters_max is None or len(text) <= characters_max:
         return text
     return f"{text[: characters_max - 1].rstrip()}…"
+
+
+def email_parts(text: str) -> list[str]:
+    """Return the parts of an e-mail, between which a line may break. Any other text is one part.
+
+    >>> email_parts("ines.vega@fieldwork.example"), email_parts("12.5 at 3.")
+    (['ines.', 'vega@', 'fieldwork.', 'example'], ['12.5 at 3.'])
+    """
+    is_email = "@" in text and not re.search(r"\s", text)
+    return re.split(r"(?<=[@.])(?=.)", text) if is_email else [text]
 
 
 def short_name(value: str) -> str:
@@ -145,10 +156,11 @@ def url_part(value: object) -> str:
     return quote(str(value), safe="")
 
 
-FILTERS: Final[tuple[Callable[..., str], ...]] = (
+FILTERS: Final[tuple[Callable[..., object], ...]] = (
     status,
     rule,
     name,
+    email_parts,
     capital,
     day,
     lateness,

@@ -5,6 +5,7 @@ A hidden user and a missing one cause the same queries and the same response.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from access.accounts import people
@@ -13,8 +14,10 @@ from engine.current import reading
 from engine.query.rule import Action
 from models.types import InvalidInput, NulInText, TextTooLong, new_uuid, read_string, read_uuid
 from routes.console.components import queries
+from routes.console.components.list_query import quote_pattern
 from routes.console.components.queries import Row
 
+UUID_TEXT = re.compile(r"[0-9a-fA-F-]{36}")
 COLUMNS = "select=id,name,email,role,clients(name)"
 
 
@@ -22,7 +25,10 @@ def list_users(caller: Caller, size: int, filters: str = "", *, within: Action =
     """Return the users to choose from, or None if there are more than `size`."""
     text = f"{COLUMNS}{filters}&order=name,id"
     page = queries.first_page(caller, "users", text, size, within=within)
-    return None if page.has_more else page.rows
+    if page.has_more:
+        return None
+    mark_deactivated(page.rows)
+    return page.rows
 
 
 def mark_deactivated(rows: list[Row]) -> None:
@@ -45,6 +51,21 @@ def find_user(caller: Caller, text: str) -> Row | None:
     except (InvalidInput, NulInText, TextTooLong):
         return None
     return queries.first_row(caller, "users", f"{COLUMNS}&id=eq.{user_id}")
+
+
+def find_named_user(caller: Caller, text: str) -> str:
+    """Return an id or e-mail unchanged, and for a part of a name the id of the only user that the caller sees.
+
+    Raise InvalidInput if there is none, or if there are several.
+    """
+    if "@" in text or UUID_TEXT.fullmatch(text):
+        return text
+    filters = f"select=id&name=ilike.*{quote_pattern(text)}*"
+    rows = queries.select_rows(caller, "users", filters, limit=2).rows
+    if len(rows) != 1:
+        number = "Several users have" if rows else "You can see no user of"
+        raise InvalidInput(f"{number} this name. Enter the e-mail")
+    return str(rows[0]["id"])
 
 
 def names_of(caller: Caller, ids: Iterable[str | None]) -> dict[str, str]:

@@ -54,12 +54,13 @@ class GrantPreview:
 def access(caller: Caller) -> Response:
     roles = grants.grantable_roles(caller, GrantKind.BUILDING)
     role = next((role for role in roles if role.value == request.args.get("role")), roles[-1])
-    users, buildings = select_users(caller, role), select_buildings(caller)
+    clients = queries.first_page(caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX)
+    client = chosen_client(caller, role, clients.rows)
+    users, buildings = select_users(caller, role, client), select_buildings(caller, client)
     shown_users = users[:USERS_SHOWN]
     user_choice.mark_deactivated(shown_users)
     shown_buildings = buildings[:BUILDINGS_SHOWN]
     keys = [row["id"] for row in shown_buildings]
-    clients = queries.first_page(caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX)
     return render_page(
         "access.html",
         role=role,
@@ -72,6 +73,7 @@ def access(caller: Caller) -> Response:
             f"{row['id']}:{key}" for row in shown_users for key in grants.visible_without_grant(caller, row["id"], keys)
         },
         clients=clients.rows,
+        client=client,
         are_first=clients.has_more,
         typed=request.args,
         more_users=neighbor_offsets("people", len(users), USERS_SHOWN),
@@ -79,24 +81,44 @@ def access(caller: Caller) -> Response:
     )
 
 
-def select_users(caller: Caller, role: Role) -> list[queries.Row]:
+def chosen_client(caller: Caller, role: Role, clients: list[queries.Row]) -> int:
+    """Return the client of the URL, or 0 for all clients.
+
+    By default, return that of the URL's building or user, or else the first of several clients. Return all clients for
+    a link to one grant, and for a role that sees buildings without a grant.
+    """
+    user_id, building = request.args.get("person", ""), int_argument("building")
+    if "client" in request.args or len(clients) < 2 or (user_id and building) or not sees_grants_only(role):
+        return int_argument("client")
+    row: queries.Row | None = {"client_id": clients[0]["id"]}
+    if building:
+        row = queries.first_row(caller, "buildings", f"select=client_id&id=eq.{building}")
+    elif user_id:
+        row = queries.first_row(caller, "users", f"select=client_id&id=eq.{quote(user_id)}")
+    return int((row or {}).get("client_id") or 0)
+
+
+def sees_grants_only(role: Role) -> bool:
+    return AccessRule(GrantProfile(role)).reads_by_grants_only(Building)
+
+
+def select_users(caller: Caller, role: Role, client: int) -> list[queries.Row]:
     """Return the users of the role.
 
     For a client, return its own users if the role sees only granted buildings, otherwise the users of other clients.
     """
-    text = f"select=id,name,clients(name)&role=eq.{role.value}&order=name,id"
-    if client := int_argument("client"):
-        grants_only = AccessRule(GrantProfile(role)).reads_by_grants_only(Building)
-        text += f"&client_id={'eq' if grants_only else 'neq'}.{client}"
+    text = f"select=id,name,client_id,clients(name)&role=eq.{role.value}&order=name,id"
+    if client:
+        text += f"&client_id={'eq' if sees_grants_only(role) else 'neq'}.{client}"
     if user_id := request.args.get("person", ""):
         text += f"&id=eq.{quote(user_id)}"
     return queries.select_rows(caller, "users", text, limit=USERS_SHOWN + 1, offset=int_argument("people")).rows
 
 
-def select_buildings(caller: Caller) -> list[queries.Row]:
+def select_buildings(caller: Caller, client: int) -> list[queries.Row]:
     """Return the buildings that the caller may update, and therefore grant."""
-    text = "select=id,name,city,clients(name)&order=name,id"
-    if client := int_argument("client"):
+    text = "select=id,name,client_id,clients(name)&order=name,id"
+    if client:
         text += f"&client_id=eq.{client}"
     if building := int_argument("building"):
         text += f"&id=eq.{building}"

@@ -7,6 +7,7 @@ from engine.current import reading
 from engine.reporting.dashboard import read_building_stats
 from routes.console.components import charts, grants, queries
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
+from routes.console.pages.dashboard import OPEN
 
 NAME = "buildings"
 
@@ -14,10 +15,12 @@ NAME = "buildings"
 def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     with reading() as transaction:
         numbers = read_building_stats(transaction, queries.visible_to(caller), row["id"])
+        today = transaction.today
     return "building_statistics.html", {
         "beside": True,
         "numbers": numbers,
         "filters": f"building_id=eq.{row['id']}&",
+        "overdue": f"building_id=eq.{row['id']}&{OPEN}&date_visited=lt.{today}",
         "statuses": charts.shares(numbers.by_status),
         "lead": charts.shares(numbers.lead.by_result),
     }

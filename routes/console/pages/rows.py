@@ -13,7 +13,7 @@ from access.caller import Caller, Role
 from engine.query.rule import Action
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records
-from routes.console.components.display import page_lines, show_rows, value_cell
+from routes.console.components.display import page_lines, prepare_rows, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import require_row, require_written
@@ -30,7 +30,7 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     row = queries.first_row(caller, table.name, f"select={table.select('*')}&{table.filters(key)}")
     if row is None:
         raise UnknownPath
-    table.hooks.prepare(caller, [row])
+    prepare_rows(table, caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
     found = [section(caller, row, may_edit) for section in table.hooks.sections]
@@ -84,7 +84,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     if is_grant and not page.rows:
         return None
     may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    may_create = may_create and not is_grant and not other.hooks.own_forms
+    may_create = may_create and not is_grant
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
         actions = grants.grant_links(other, caller, page.rows)

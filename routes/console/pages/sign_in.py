@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from flask import Response, g, request
 
+import config
+from access.accounts import people
 from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import Scope
 from access.caller import Caller
 from access.decorators import authenticator, load_caller, public
+from engine.current import reading
 from models.errors import Fault
 from routes.auth import client_address, request_deadline
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
@@ -22,7 +25,10 @@ from routes.console.session.redirects import safe_redirect
 def sign_in_form() -> Response:
     if auth.is_cross_site_without_cookies():
         return reload_with_cookies()  # a new nonce would invalidate an open sign-in page
-    return render_page("sign_in.html", email="", problem=None, next=safe_redirect(request.args.get("next", "")))
+    with reading() as transaction:
+        command = "" if people.is_any(transaction) else config.CREATE_SUPER_ADMIN
+    target = safe_redirect(request.args.get("next", ""))
+    return render_page("sign_in.html", email="", problem=None, next=target, command=command)
 
 
 @bp.post("/sign-in")

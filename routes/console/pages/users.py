@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from flask import Response, g
+from flask import Response, g, request
 
 from access import assignments, policy
 from access.accounts import administration, email_disclosure
@@ -15,13 +15,23 @@ from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from engine.current import reading
 from engine.query.rule import Action
+from models import User
+from models.fields import TENANT_COLUMN
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
 from routes.auth import request_deadline
 from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries, user_choice
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
-from routes.console.components.records import RecordForm, form_page, merge_form, require_unchanged, row_choice, save
+from routes.console.components.records import (
+    RecordForm,
+    form_page,
+    merge_form,
+    only_choice,
+    require_unchanged,
+    row_choice,
+    save,
+)
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
@@ -73,7 +83,10 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
 @bp.get("/people/new")
 @auth.requires_administrator()
 def new_user(caller: Caller) -> Response:
-    return new_page(caller, FormValues({}))
+    chosen = {each.name: only_choice(each) for each in user_fields(caller, needs_password=True)}
+    if client := request.args.get(TENANT_COLUMN):
+        chosen[TENANT_COLUMN] = client
+    return new_page(caller, FormValues(chosen))
 
 
 @bp.post("/people/new")
@@ -84,6 +97,9 @@ def create_user(caller: Caller) -> Response:
     ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
     if len(ids) > IDS_MAX:
         raise LimitExceeded(IDS_MAX, "buildings at once")
+    values.problems.update(client_problem(values.typed))
+    if not values.problems:
+        values.problems.update(foreign_buildings_problem(caller, values.typed, ids))
 
     def store() -> Response:
         until = request_deadline()
@@ -115,6 +131,7 @@ def update_user(caller: Caller, key: str) -> Response:
     form_fields = user_fields(caller, needs_password=False)
     before = user_texts(user)
     values = merge_form(form_fields, read_user_form(form_fields), before)
+    values.problems.update(client_problem(values.typed))
 
     def store() -> Response:
         if values.changed:
@@ -136,8 +153,8 @@ def confirm_deactivation(caller: Caller, key: str) -> Response:
     user = require_user(caller, key, Action.UPDATE)
     return render_confirmation(
         f"Deactivate {short_name(user.name)}?",
-        "Their sessions end, their API keys and kiosk displays stop, and new sign-ins are refused. "
-        "You can reactivate them.",
+        "Their sessions, API keys and kiosk displays end, and new sign-ins are refused. "
+        "Undo allows sign-in again; it does not bring these back.",
         verb="Deactivate",
         action=f"/people/{user.id}/disable",
         back=f"/people/{user.id}",
@@ -219,6 +236,26 @@ def user_values(values: FormValues, names: Collection[str]) -> UserRequest:
 def read_client(text: str) -> int | None:
     """Return the number of a client, or None for an empty field."""
     return int(BIGINT.read_text(text) or 0) if text else None
+
+
+def client_problem(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of a client that does not fit the role, by field. Without a role field there is none."""
+    role, has_client = texts.get("role", ""), bool(texts.get("client_id", "").strip())
+    if role not in NAMES or has_client != policy.sees_all(Role(role), User):
+        return {}
+    verb = "has no" if has_client else "needs a"
+    return {"client_id": f"A {NAMES[role].lower()} {verb} client."}
+
+
+def foreign_buildings_problem(caller: Caller, texts: Mapping[str, str], ids: Sequence[int]) -> dict[str, str]:
+    """Return the warning of buildings of another client than the user's, unless the form was sent after it."""
+    client = texts.get("client_id", "")
+    if not ids or not client.isdigit() or g.form.get("warned") == texts["building"]:
+        return {}
+    text = f"select=name,clients(name)&id=in.({','.join(map(str, ids))})&client_id=neq.{client}&order=name"
+    rows = queries.select_rows(caller, "buildings", text, limit=len(ids)).rows
+    names = ", ".join(f"{short_name(row['name'])} ({short_name(row['clients']['name'])})" for row in rows)
+    return {"building": f"Beyond their client: {names}. Create the user again to grant them."} if rows else {}
 
 
 def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:

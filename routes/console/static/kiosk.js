@@ -7,7 +7,7 @@ const TIMEOUT_MS = 10000;
 const offline = document.getElementById("offline");
 
 function formatTime(moment) {
-  return moment.toLocaleString([], { weekday: "short", hour: "2-digit", minute: "2-digit" });
+  return moment.toISOString().slice(0, 16).replace("T", " ") + " UTC";
 }
 
 let lastRefresh = new Date();
