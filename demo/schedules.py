@@ -18,6 +18,7 @@ AGENDA = (-9, -3, 0, 0, 0, 1, 3, 4, 6)
 
 HISTORY_DAYS = DAYS_PAST - 30
 DAYS_LATE = 25
+DAYS_SOON = 20
 
 OUTCOMES = {"skipped": 2, "cancelled": 3, "failed": 9, "completed": 86}
 """The weights of what happens to an occurrence of the past."""
@@ -63,7 +64,7 @@ class ScheduleComposer:
             self.add(course)
 
     def course(self, building: Row, duty: Duty) -> Course:
-        is_late = self.sampler.rng.random() < 0.06
+        is_late = self.sampler.rng.random() < 0.12
         days = -self.sampler.count(1, DAYS_LATE) if is_late else self.sampler.count(1, duty.months * 30)
         inspector_id = self.sampler.rng.choice((None, *INSPECTORS_OF_CLIENT[building["client_id"]] * 2))
         return Course(building, duty, self.sampler.day(days), inspector_id)
@@ -137,11 +138,12 @@ class ScheduleComposer:
             yield self.visit(course, day, "failed" if fate == "failed" else "completed", made_at), "done"
 
     def open_visit(self, course: Course, made_at: str) -> Visit:
-        """Return the open visit of a schedule. Some late ones are booked for another day."""
+        """Return the open visit of a schedule. Some that are late or due soon are booked for a later day."""
         visit = self.visit(course, course.open_day, course.status, made_at)
-        is_late = course.open_day < self.sampler.today
-        if is_late and not course.is_scripted and self.sampler.rng.random() < 0.5:
-            visit.inspection["date_visited"] = self.sampler.day(self.sampler.count(2, 9)).isoformat()
+        is_soon = course.open_day < self.sampler.day(DAYS_SOON)
+        if is_soon and not course.is_scripted and self.sampler.rng.random() < 0.4:
+            booked = max(course.open_day, self.sampler.today) + timedelta(days=self.sampler.count(2, DAYS_SOON))
+            visit.inspection["date_visited"] = booked.isoformat()
             visit.inspection["updated_at"] = self.sampler.moment(self.sampler.day(-1), 11)
         return visit
 

@@ -166,8 +166,8 @@ FIRM = {
 }
 
 DUTIES = {
-    "annual": Duty("annual", "", 1, "year", 14, "24 CFR 5.705"),
-    "fire": Duty("fire", "", 1, "year", 30, "NFPA 1 10.2.7"),
+    "annual": Duty("annual", "", 1, "year", 0, "24 CFR 5.705"),
+    "fire": Duty("fire", "", 1, "year", 14, "NFPA 1 10.2.7"),
     "lead": Duty("lead", "", 2, "year", 30, "24 CFR 35.1355", counted_from="done"),
     "sprinklers": Duty("fire", "Sprinklers", 3, "month", 7, "NFPA 25 Table 5.1.1.2"),
 }
