@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 SCHEDULE = {
-    "building_id": "6", "inspection_type": "fire", "title": "Exits", "every": "3", "unit": "month", "counted_from": "planned",
-    "first_due": "2026-01-31", "grace_days": "0",
+    "building_id": "6", "inspection_type": "fire", "title": "Exits", "every": "3", "unit": "month",
+    "counted_from": "planned", "first_due": "2026-01-31", "grace_days": "0",
 }  # fmt: skip
 
 
