@@ -458,6 +458,11 @@ def may_call(role: Role, function: str) -> bool:
     return role in FUNCTION_ROLES.get(function, frozenset())
 
 
+def may_move_findings(profile: GrantProfile, kind: str) -> bool:
+    """Return whether a profile may add an event of a kind to some findings."""
+    return not isinstance(FINDING_MOVES[kind][profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
+
+
 def may_administer(role: Role) -> bool:
     """Return whether the role may write users."""
     return permits(GrantProfile(role), Action.INSERT, User)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 from flask import Response, request
 
 from access import policy
@@ -52,6 +54,7 @@ def listing_of(table: Table, caller: Caller) -> Listing:
             for place, each in enumerate(dates)
         },
         moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
+        named=table.hooks.named(),
         key=table.relation.key,
         page=table.path,
     )
@@ -85,7 +88,9 @@ def render_list(table: Table, caller: Caller) -> Response:
     listing = listing_of(table, caller)
     query = parse_list_query(listing, decode_pairs(request.query_string))
     problem: str | None = None
+    counts: dict[str, int] = {}
     try:
+        counts = count_views(table, caller, listing)
         page = queries.fetch_page(lambda limit: find_rows(query, limit, total=table.hooks.is_counted), PAGE_ROWS)
     except TimedOut as fault:
         record_fault(fault)
@@ -111,7 +116,17 @@ def render_list(table: Table, caller: Caller) -> Response:
         searched=[searched_label(table, each) for each in listing.searched]
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
+        counts=counts,
+        actions=table.hooks.list_actions(caller, query),
+        bulk=table.hooks.bulk(caller),
     )
+
+
+def count_views(table: Table, caller: Caller, listing: Listing) -> dict[str, int]:
+    """Return the numbers of rows of the quick views, by query string."""
+    texts = [text for _, text in table.hooks.views() if table.hooks.counts_views]
+    queries_of = {text: parse_list_query(listing, parse_qsl(text)).text() for text in texts}
+    return {text: queries.count_rows(caller, table.name, query) for text, query in queries_of.items()}
 
 
 def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:
