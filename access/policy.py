@@ -123,6 +123,8 @@ def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
 
 def of_own_case(profile: GrantProfile, finding: Row) -> Condition:
     """Findings of cases with such a visit."""
+    if not profile.is_inspector:
+        return sa.false()
     plan = alias(InspectionPlan, "rule_plans")
     of_case = in_small_subquery(finding.case_id, plan.c.case_id, of_own_visit(profile, plan.c))
     return sa.or_(of_own_visit(profile, finding), of_case)

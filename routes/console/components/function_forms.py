@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from flask import Response, g
 
-from models.types import BIGINT
+from models.types import BIGINT, InvalidInput
 from routes.console.components import fields
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import Pairs, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.components.tables import Section
-from routes.postgrest.requests import UnknownPath
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ class FunctionForm:
 
 
 def read_ids(texts: Iterable[str]) -> list[int]:
-    """Return the different ids of a form's lists; raise UnknownPath if there is none."""
+    """Return the different ids of a form's lists; raise InvalidInput if there is none."""
     ids = dict.fromkeys(each for each in ",".join(texts).split(",") if each)
     if not ids:
-        raise UnknownPath
+        raise InvalidInput("Choose at least one row")
     return [int(BIGINT.read_text(each) or 0) for each in ids]

@@ -59,7 +59,7 @@ def my_visits(caller: Caller) -> Response:
 
 
 def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
-    """Return the findings of an inspection and its case, with the forms of those who conduct it."""
+    """Return the findings of an inspection and its case, with forms if the caller conducts it."""
     case = read_case(caller, row["id"])
     plan = next((each for each in case if each["inspection_id"] == row["id"]), None)
     conducts = queries.conducts(caller, row["id"])
