@@ -14,6 +14,7 @@ from engine.query.read import plan
 from routes import resource, rpc
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
+from tests.safety.database_access import NOW
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -258,12 +259,23 @@ def schema_keeps_last_super_admin_enabled(instance: ServiceInstance) -> None:
     instance.load(cast_world())
 
 
-def schema_keeps_client_of_reading(instance: ServiceInstance) -> None:
-    """The schema refuses a reading whose client differs from its inspection's client."""
+PLAN_COLUMNS = "inspection_id, case_id, client_id, created_at, updated_at"
+FINDING_COLUMNS = "inspection_id, case_id, description, severity, due_at, client_id, created_at, updated_at"
+EVENT_COLUMNS = "finding_id, kind, at, client_id, created_at, updated_at"
+
+
+def schema_keeps_client_of_parent(instance: ServiceInstance) -> None:
+    """The schema refuses a reading, plan, finding or event whose client differs from its parent's client."""
     for statement in (
         "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
+        f"INSERT INTO inspection_plans ({PLAN_COLUMNS}) VALUES (1, 1, 2, '{NOW}', '{NOW}')",
+        "UPDATE inspection_plans SET client_id = 2 WHERE inspection_id = 2",
+        f"INSERT INTO findings ({FINDING_COLUMNS}) VALUES (1, 1, 'T', 'low', '{NOW}', 2, '{NOW}', '{NOW}')",
+        "UPDATE findings SET client_id = 2 WHERE id = 1",
+        f"INSERT INTO finding_events ({EVENT_COLUMNS}) VALUES (1, 'remark', '{NOW}', 2, '{NOW}', '{NOW}')",
+        "UPDATE finding_events SET client_id = 2 WHERE id = 1",
     ):
         try:
             instance.direct_database.sql(statement)
@@ -310,6 +322,8 @@ AUDITED_WRITES: list[tuple] = [
     ("POST", "/findings", {"inspection_id": 6, "description": "T", "severity": "low"},
      [("findings", "insert", 2), ("finding_events", "insert", 2)]),
     ("PATCH", "/findings?description=eq.T", {"place": "T"}, [("findings", "update", 2)]),
+    ("PATCH", "/findings?description=eq.T", {"id": 900},
+     [("findings", "update", 2), ("finding_events", "update", 2)]),
     ("DELETE", "/findings?description=eq.T", None, [("findings", "delete", 2), ("finding_events", "delete", 2)]),
     ("PATCH", "/buildings?id=eq.1", {"client_id": 2},
      [("buildings", "delete", 1), ("buildings", "insert", 2),
@@ -379,6 +393,8 @@ SEQUENCED_ROWS: dict[str, dict] = {
     "buildings": {"name": "T", "client_id": 2},
     "inspections": {"building_id": 3, "inspection_type": "t"},
     "reports_lead": {"inspection_id": 6, "gun_id": 7},
+    "schedules": {**NEW_SCHEDULE, "title": "Ids", "ended_on": "2025-01-01"},
+    "findings": {"inspection_id": 6, "description": "T", "severity": "low"},
 }
 
 
@@ -485,7 +501,7 @@ OTHER_PROBES = [
     Probe("leaking filters are behind the rule", frozenset(("barrier",)), leaking_filters_are_behind_rule),
     Probe("the last super admin cannot be banned", frozenset(("last",)), last_super_admin_cannot_be_banned),
     Probe("the schema keeps the last super admin enabled", frozenset(("last",)), schema_keeps_last_super_admin_enabled),
-    Probe("the schema keeps a reading's client", frozenset(("reports",)), schema_keeps_client_of_reading),
+    Probe("the schema keeps a reading's client", frozenset(("reports",)), schema_keeps_client_of_parent),
     Probe(
         "a reading that a grant shows is not writable",
         frozenset(("reports_lead", "write", "ada")),
