@@ -18,9 +18,9 @@ class CommonInterval:
 
 
 COMMON_INTERVALS: Final = (
-    CommonInterval("fire", "High hazard", 1, "year", "NFPA 1730, 6.7"),
-    CommonInterval("fire", "Moderate hazard", 2, "year", "NFPA 1730, 6.7"),
-    CommonInterval("fire", "Low hazard", 3, "year", "NFPA 1730, 6.7"),
+    CommonInterval("fire", "High hazard", 1, "year", "NFPA 1, 10.2.7"),
+    CommonInterval("fire", "Moderate hazard", 2, "year", "NFPA 1, 10.2.7"),
+    CommonInterval("fire", "Low hazard", 3, "year", "NFPA 1, 10.2.7"),
     CommonInterval("fire", "Extinguishers, inspection", 1, "month", "NFPA 10, 7.2"),
     CommonInterval("fire", "Extinguishers, maintenance", 1, "year", "NFPA 10, 7.3"),
     CommonInterval("fire", "Sprinklers, quarterly", 3, "month", "NFPA 25, 5.1"),
