@@ -5,69 +5,75 @@ The result is an archive for `flask import`: an object of table -> rows, with id
 
 from __future__ import annotations
 
-import random
 import uuid
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 
+from demo.cases import Case, CaseComposer, People, number_findings, number_visits
+from demo.sampler import Row, Sampler
+from demo.schedules import ScheduleComposer
+from demo.visits import DAYS_PAST, VisitComposer
 from demo.vocabulary import (
     BUILDING_TYPES,
     COMPANIES,
+    FIRM,
     INSPECTORS,
-    NOTES,
-    NOTES_CANCELLED,
-    NOTES_OPEN,
-    NOTES_UNDER_WAY,
+    LICENSE_STATES,
+    LINKED_INSPECTORS,
     SUPER_ADMIN,
     Neighborhood,
 )
 
-Row = dict[str, object]
 Portfolio = dict[str, list[Row]]
 
 SEED = 1977
 INSPECTIONS = 2_000
-DAYS_PAST = 3 * 365
-DAYS_AHEAD = 60
-DAYS_UNDER_WAY = 14  # the longest time in progress
-DAYS_OVERDUE = 45  # the longest time scheduled and overdue
 BUILDINGS_SINCE_DAYS = DAYS_PAST + 120
-
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
-TYPE_WEIGHTS = (42, 22, 15, 12, 9)
 USER_ID_BASE = uuid.UUID("5ca1ab1e-0000-4000-8000-000000000000")
 
 
 def compose(today: date, seed: int) -> Portfolio:
-    """Return clients, users, inspectors, buildings, three years of inspections, readings and grants."""
-    return _Composer(today, random.Random(seed)).compose()  # noqa: S311  (no secrets)
+    """Return a portfolio: three years of inspections, schedules, cases, findings, readings and grants."""
+    return _Composer(Sampler(today, seed)).compose()
 
 
 class _Composer:
     """Generates the rows of one portfolio."""
 
-    def __init__(self, today: date, rng: random.Random) -> None:
-        self.today = today
-        self.rng = rng
-        self.founded = today - timedelta(days=BUILDINGS_SINCE_DAYS)
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+        self.visits = VisitComposer(sampler)
+        self.schedules = ScheduleComposer(sampler, self.visits)
+        self.cases = CaseComposer(sampler, self.visits)
+        self.founded = sampler.day(-BUILDINGS_SINCE_DAYS)
 
     def compose(self) -> Portfolio:
         clients = [self._client(number) for number in range(1, len(COMPANIES) + 1)]
         users = self._users()
         buildings = self._buildings()
-        inspections = self._inspections(buildings)
+        accounts = self._accounts_of_inspectors(len(users))
+        self.schedules.compose(buildings)
+        cases = self._cases(buildings)
+        visits = number_visits(cases)
+        inspections = [visit.inspection for visit in visits]
+        grants = self._grants(users, buildings, inspections)
+        findings, events = self._findings(cases, people_of(users, accounts, grants))
         return {
             "clients": clients,
-            "users": users,
-            "inspectors": [_inspector(number) for number in range(1, len(INSPECTORS) + 1)],
+            "users": [*users, *accounts.values()],
+            "inspectors": [self._inspector(number, accounts.get(number)) for number in range(1, len(INSPECTORS) + 1)],
             "buildings": buildings,
             "inspections": inspections,
-            "reports_lead": self._readings(inspections),
-            **self._grants(users, buildings, inspections),
+            "reports_lead": self.visits.readings(inspections),
+            "schedules": self.schedules.schedules,
+            "inspection_plans": [visit.plan for visit in visits if visit.plan is not None],
+            "findings": findings,
+            "finding_events": events,
+            **grants,
         }
 
     def _client(self, number: int) -> Row:
-        since = self._moment(self.founded, 9)
+        since = self.sampler.moment(self.founded, 9)
         name = COMPANIES[number - 1].name
         return {"id": number, "name": name, "created_at": since, "updated_at": since}
 
@@ -82,8 +88,29 @@ class _Composer:
                 users.append(self._user(len(users) + 1, name, email, role, client_id))
         return users
 
+    def _accounts_of_inspectors(self, users: int) -> dict[int, Row]:
+        """Return the users of the inspectors who sign in, by inspector. Their ids follow those of the other users."""
+        return {
+            inspector_id: self._user(
+                number, INSPECTORS[inspector_id - 1], email_of(inspector_id), "client_manager", client
+            )
+            for number, (inspector_id, (client, _)) in enumerate(LINKED_INSPECTORS.items(), start=users + 1)
+        }
+
+    def _inspector(self, number: int, account: Row | None) -> Row:
+        return {
+            "id": number,
+            "name": INSPECTORS[number - 1],
+            "email": email_of(number),
+            "user_id": account["id"] if account is not None else None,
+            "license": f"LI-{20_400 + 17 * number}",
+            "license_state": LICENSE_STATES[number - 1],
+            "license_expires_on": self.sampler.day(100 * number - 60).isoformat(),
+            **FIRM,
+        }
+
     def _user(self, number: int, name: str, email: str, role: str, client_id: int | None) -> Row:
-        since = self._moment(self.founded + timedelta(days=1), 9)
+        since = self.sampler.moment(self.founded + timedelta(days=1), 9)
         return {
             "id": str(uuid.UUID(int=USER_ID_BASE.int + number)),
             "email": email,
@@ -103,110 +130,47 @@ class _Composer:
         return rows
 
     def _building(self, number: int, client_id: int, name: str, neighborhood: Neighborhood) -> Row:
-        building_type = self.rng.choices(BUILDING_TYPES, [each.weight for each in BUILDING_TYPES])[0]
-        floors = self.rng.randint(*building_type.floors)
-        since = self._moment(self.founded + timedelta(days=self.rng.randint(2, 70)), 11)
+        building_type = self.sampler.rng.choices(BUILDING_TYPES, [each.weight for each in BUILDING_TYPES])[0]
+        floors = self.sampler.rng.randint(*building_type.floors)
+        since = self.sampler.moment(self.founded + timedelta(days=self.sampler.rng.randint(2, 70)), 11)
         return {
             "id": number,
             "name": name,
-            "address": f"{self.rng.randint(11, 980)} {self.rng.choice(neighborhood.streets)}",
+            "address": f"{self.sampler.rng.randint(11, 980)} {self.sampler.rng.choice(neighborhood.streets)}",
             "city": neighborhood.city,
             "state": neighborhood.state,
             "zip": neighborhood.zip,
             "client_id": client_id,
             "created_at": since,
             "updated_at": since,
-            "latitude": round(neighborhood.latitude + self.rng.uniform(-0.006, 0.006), 6),
-            "longitude": round(neighborhood.longitude + self.rng.uniform(-0.008, 0.008), 6),
+            "latitude": round(neighborhood.latitude + self.sampler.rng.uniform(-0.006, 0.006), 6),
+            "longitude": round(neighborhood.longitude + self.sampler.rng.uniform(-0.008, 0.008), 6),
             "building_type": building_type.name,
             "floors": floors,
-            "units": floors * self.rng.randint(*building_type.units_a_floor),
+            "units": floors * self.sampler.rng.randint(*building_type.units_a_floor),
         }
 
-    def _inspections(self, buildings: Sequence[Row]) -> list[Row]:
-        rows = [self._inspection(self.rng.choice(buildings)) for _ in range(INSPECTIONS)]
-        rows.sort(key=lambda row: (str(row["created_at"]), str(row["date_visited"])))
-        return [{"id": number, **row} for number, row in enumerate(rows, start=1)]
+    def _cases(self, buildings: Sequence[Row]) -> list[Case]:
+        """Return the inspections of schedules and others, each with its re-inspections."""
+        cases: list[Case] = []
+        number = 0
+        for case in self._first_rounds(buildings):
+            self.cases.add_rounds(case)
+            case.visits = case.visits[: INSPECTIONS - number]
+            number += len(case.visits)
+            cases.append(case)
+            if number == INSPECTIONS:
+                break
+        return cases
 
-    def _inspection(self, building: Row) -> Row:
-        kind = self.rng.choices(TYPES, TYPE_WEIGHTS)[0]
-        day = self._working_day(emergency=kind == "emergency")
-        status = self._status(kind, day)
-        # An emergency is created on its day. Other inspections are booked weeks before, on a past day.
-        notice = 0 if kind == "emergency" else self.rng.randint(5, 42)
-        booked = min(day - timedelta(days=notice), self.today - timedelta(days=1))
-        created = self._moment(booked, 8)
-        settled = status in ("completed", "failed", "in_progress")
-        return {
-            "building_id": building["id"],
-            "inspection_type": kind,
-            "date_visited": day.isoformat(),
-            "status": status,
-            "inspector_id": self._inspector_of(building, day),
-            "notes": self._notes(kind, status, building),
-            "created_at": created,
-            "updated_at": self._moment(day, 16) if settled and day < self.today else created,
-        }
+    def _first_rounds(self, buildings: Sequence[Row]) -> Iterator[Case]:
+        yield from self.schedules.cases
+        while True:
+            yield Case([self.visits.unplanned(self.sampler.rng.choice(buildings))])
 
-    def _working_day(self, *, emergency: bool) -> date:
-        ahead = -1 if emergency else DAYS_AHEAD
-        day = self.today + timedelta(days=self.rng.randint(-DAYS_PAST, ahead))
-        if emergency or day.weekday() < 5:
-            return day
-        return day - timedelta(days=day.weekday() - 4)
-
-    def _status(self, kind: str, day: date) -> str:
-        age_days = (self.today - day).days
-        if kind == "emergency":
-            return self._weighted_choice(in_progress=50 if age_days < 4 else 0, completed=80, failed=20)
-        if age_days < 0:
-            return self._weighted_choice(scheduled=96, cancelled=4)
-        if age_days <= DAYS_UNDER_WAY:
-            return self._weighted_choice(scheduled=15, in_progress=25, completed=50, failed=7, cancelled=3)
-        if age_days <= DAYS_OVERDUE:
-            return self._weighted_choice(scheduled=10, completed=75, failed=10, cancelled=5)
-        return self._weighted_choice(completed=84, failed=11, cancelled=5)
-
-    def _weighted_choice(self, **weights: int) -> str:
-        return self.rng.choices(list(weights), list(weights.values()))[0]
-
-    def _inspector_of(self, building: Row, day: date) -> int | None:
-        """Choose an inspector of the region. Half of the inspections more than three weeks ahead have none."""
-        if day > self.today + timedelta(days=21) and self.rng.random() < 0.5:
-            return None
-        region = int(str(building["client_id"])) * 2  # two inspectors for each client, two for all
-        return self.rng.choice((region - 1, region, 7, 8))
-
-    def _notes(self, kind: str, status: str, building: Row) -> str | None:
-        notes_by_status = {"scheduled": NOTES_OPEN, "in_progress": NOTES_UNDER_WAY, "cancelled": NOTES_CANCELLED}
-        templates = notes_by_status.get(status) or NOTES[kind, status]
-        if self.rng.random() < (0.75 if status == "scheduled" else 0.1):
-            return None
-        floors = int(str(building["floors"]))
-        floor = self.rng.randint(1, floors)
-        unit = f"{floor}{self.rng.choice('ABCDEF')}"
-        return self.rng.choice(templates).format(floor=floor, floors=floors, unit=unit)
-
-    def _readings(self, inspections: Sequence[Row]) -> list[Row]:
-        """Return XRF readings. A failed lead inspection has a positive reading; a completed one has none."""
-        rows: list[Row] = []
-        for inspection in inspections:
-            status = inspection["status"]
-            if inspection["inspection_type"] != "lead" or status not in ("completed", "failed"):
-                continue
-            gun_id = self.rng.choice((20417, 20418, 31122, 40950))
-            results = [self._weighted_choice(negative=95, inconclusive=5) for _ in range(self._count(6, 18))]
-            if status == "failed":
-                for index in self.rng.sample(range(len(results)), self._count(1, 4)):
-                    results[index] = "positive"
-            for result in results:
-                rows.append(
-                    {"id": len(rows) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result}
-                )
-        return rows
-
-    def _count(self, least: int, most: int) -> int:
-        return self.rng.randint(least, most)
+    def _findings(self, cases: Sequence[Case], people: People) -> tuple[list[Row], list[Row]]:
+        failed = [case for case in cases if self.cases.has_case(case.visits[0])]
+        return number_findings(history for case in failed for history in self.cases.histories(case, people))
 
     def _grants(self, users: Sequence[Row], buildings: Sequence[Row], inspections: Sequence[Row]) -> Portfolio:
         """Grant each client's buildings to its managers, and some rows of one client to the admin of another."""
@@ -237,15 +201,18 @@ class _Composer:
             f"{grantee}_id": user["id"],
             key: target["id"],
             "assigned_by": grantor["id"],
-            "assigned_at": self._moment(self.today - timedelta(days=self._count(1, 60)), 10),
+            "assigned_at": self.sampler.moment(self.sampler.day(-self.sampler.count(1, 60)), 10),
         }
 
-    def _moment(self, day: date, hour: int) -> str:
-        moment = datetime.combine(day, time(hour, self._count(0, 59)), UTC)
-        return moment.isoformat()
+
+def email_of(inspector_id: int) -> str:
+    return f"{INSPECTORS[inspector_id - 1].split()[0].lower()}@fieldwork.example"
 
 
-def _inspector(number: int) -> Row:
-    name = INSPECTORS[number - 1]
-    local = name.split()[0].lower()
-    return {"id": number, "name": name, "email": f"{local}@fieldwork.example"}
+def people_of(users: Sequence[Row], accounts: Mapping[int, Row], grants: Portfolio) -> People:
+    """Return the users who work on findings."""
+    return People(
+        {user["client_id"]: user["id"] for user in users if user["role"] == "client_admin"},
+        {grant["building_id"]: grant["manager_id"] for grant in grants["client_manager_building_access"]},
+        {number: user["id"] for number, user in accounts.items()},
+    )

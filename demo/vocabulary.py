@@ -39,6 +39,23 @@ class BuildingType:
     units_a_floor: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A recurring inspection: its interval, its days of grace and the rule that requires it."""
+
+    inspection_type: str
+    title: str
+    every: int
+    unit: str
+    grace_days: int
+    basis: str
+    counted_from: str = "planned"
+
+    @property
+    def months(self) -> int:
+        return self.every * (12 if self.unit == "year" else 1)
+
+
 SUPER_ADMIN = ("Rosalind Okafor", "root@walkthrough.example")
 
 COMPANIES = (
@@ -136,6 +153,27 @@ INSPECTORS = (
     "Priya Raman",
     "Joan Kowalczyk",
 )
+INSPECTORS_OF_CLIENT = {1: (1, 2, 7), 2: (3, 4, 7, 8), 3: (5, 6, 8)}
+LICENSE_STATES = ("MA", "MA", "IL", "WI", "OR", "WA", "IL", "OR")
+LINKED_INSPECTORS = {1: (1, (1,)), 7: (2, (1, 2))}
+"""The inspectors who sign in: the client of their user, and the clients whose buildings they visit."""
+
+FIRM = {
+    "firm": "Fieldwork Inspections",
+    "firm_address": "40 Water St, Boston, MA 02109",
+    "firm_phone": "+1 617 555 0140",
+    "firm_certificate": "FC-3021",
+}
+
+DUTIES = {
+    "annual": Duty("annual", "", 1, "year", 0, "24 CFR 5.705"),
+    "fire": Duty("fire", "", 1, "year", 14, "NFPA 1 10.2.7"),
+    "lead": Duty("lead", "", 2, "year", 30, "24 CFR 35.1355", counted_from="done"),
+    "sprinklers": Duty("fire", "Sprinklers", 3, "month", 7, "NFPA 25 Table 5.1.1.2"),
+}
+LEAD_TYPES = ("residential", "mixed-use", "senior housing")
+"""The types of buildings with a lead inspection."""
+SPRINKLER_FLOORS = 7
 
 BUILDING_TYPES = (
     BuildingType("residential", 22, (3, 9), (4, 8)),

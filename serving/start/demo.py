@@ -79,9 +79,11 @@ def _tokens(environ: Mapping[str, str], examples: Mapping[str, str]) -> dict[str
 
 def _users(portfolio: Portfolio, passwords: Mapping[str, str]) -> list[str]:
     clients = {row["id"]: row["name"] for row in portfolio["clients"]}
+    inspectors = {row["user_id"] for row in portfolio["inspectors"]}
     lines = [
         f"  {user['role']:<15} {user['email']:<31} "
-        f"{passwords.get(str(user['email']), ''):<17} {clients.get(user['client_id'], '')}".rstrip()
+        f"{passwords.get(str(user['email']), ''):<17} {clients.get(user['client_id'], '')}"
+        f"{', an inspector' if user['id'] in inspectors else ''}".rstrip()
         for user in portfolio["users"]
     ]
     if passwords:

@@ -1,0 +1,268 @@
+"""Cases: failed inspections with their re-inspections and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import cycle
+from typing import NamedTuple
+
+from demo.defects import ANYWHERE, DEFECTS, EVENT_NOTES, Defect
+from demo.sampler import Row, Sampler, working_day
+from demo.visits import Visit, VisitComposer, fill
+
+CASE_DAYS = 365
+"""Inspections that failed longer ago have neither findings nor re-inspections."""
+ROUNDS_MAX = 3
+
+DEADLINES = {
+    "life_threatening": timedelta(hours=24), "severe": timedelta(hours=24),
+    "moderate": timedelta(days=30), "low": timedelta(days=60),
+}  # fmt: skip
+"""The default of the setting FINDING_DEADLINES. Days end at 23:59:59."""
+
+STORIES: Mapping[str, tuple[str, ...]] = {
+    "open": (),
+    "remark": ("remark",),
+    "extended": ("extended",),
+    "fixed": ("fixed",),
+    "reopened": ("fixed", "reopened"),
+    "verified": ("fixed", "verified"),
+    "waived": ("waived",),
+}
+"""The kinds of events after `made`, by the kind of the last one."""
+CLOSED_STORIES = ("verified", "verified", "waived", "verified", "verified")
+OPEN_STORIES = ("open", "fixed", "open", "remark", "open", "fixed", "extended", "reopened", "waived")
+CLOSED_SEVERITIES = ("moderate", "low", "severe", "moderate", "low", "life_threatening", "moderate")
+OPEN_SEVERITIES = ("moderate", "low")
+
+
+class Failure(NamedTuple):
+    """A failed visit, the days from today of its rounds, and the severities and stories of its findings.
+
+    All rounds failed, except the last of several: it is scheduled.
+    """
+
+    days: tuple[int, ...]
+    findings: tuple[tuple[str, str], ...]
+
+
+FAILURES = (
+    Failure((-1,), (("severe", "open"), ("life_threatening", "open"), ("moderate", "open"))),
+    Failure((-1,), (("life_threatening", "fixed"), ("severe", "remark"))),
+    Failure((-64, -30, 4), (("low", "open"), ("moderate", "reopened"), ("low", "verified"))),
+    Failure((-57, -27, 0), (("low", "open"), ("moderate", "fixed"), ("severe", "verified"))),
+    Failure((-3, 12), (("severe", "open"), ("life_threatening", "open"), ("low", "open"))),
+    Failure((-9, 21), (("severe", "fixed"), ("moderate", "open"), ("low", "remark"))),
+    Failure((-24, 5), (("moderate", "open"), ("low", "fixed"))),
+    Failure((-27, 3), (("moderate", "open"), ("moderate", "extended"))),
+    Failure((-30, 1), (("moderate", "open"), ("low", "open"))),
+    Failure((-36, -6, 9), (("moderate", "open"), ("moderate", "verified"), ("low", "open"))),
+    Failure((-71, -40, -2), (("low", "open"), ("moderate", "open"), ("low", "waived"))),
+)
+"""The failed visits of the inspectors who sign in: findings late, due today and due this week."""
+
+
+@dataclass(slots=True, eq=False)
+class Case:
+    """An inspection and its re-inspections."""
+
+    visits: list[Visit]
+    failure: Failure | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        return self.visits[-1].status == "completed"
+
+
+class FindingHistory(NamedTuple):
+    """A finding and its events."""
+
+    finding: Row
+    events: list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The ids of the users who work on findings: admins by client, managers by building, users of inspectors."""
+
+    admins: Mapping[int, str]
+    managers: Mapping[int, str]
+    inspectors: Mapping[int, str]
+
+    def inspector(self, visit: Visit) -> str:
+        """Return the user of a visit's inspector, or the client admin who writes for them."""
+        return self.inspectors.get(visit.inspection["inspector_id"]) or self.admins[visit.building["client_id"]]
+
+    def of_event(self, kind: str, visit: Visit) -> str:
+        """Return the user who adds an event of a kind."""
+        admin = self.admins[visit.building["client_id"]]
+        if kind in ("fixed", "remark"):
+            return self.managers.get(visit.building["id"], admin)
+        return self.inspector(visit) if kind in ("verified", "reopened") else admin
+
+
+class CaseComposer:
+    """Adds re-inspections and findings to failed inspections."""
+
+    def __init__(self, sampler: Sampler, visits: VisitComposer) -> None:
+        self.sampler = sampler
+        self.visits = visits
+        self.severities = {True: cycle(CLOSED_SEVERITIES), False: cycle(OPEN_SEVERITIES)}
+        self.stories = {True: cycle(CLOSED_STORIES), False: cycle(OPEN_STORIES)}
+
+    def has_case(self, visit: Visit) -> bool:
+        return visit.status == "failed" and self.sampler.day(-CASE_DAYS) <= visit.day < self.sampler.today
+
+    def add_rounds(self, case: Case) -> None:
+        """Add the re-inspections of a failed inspection."""
+        if case.failure is not None:
+            _, *days = case.failure.days
+            for days_from_today in days:
+                status = "scheduled" if days_from_today == days[-1] else "failed"
+                self.add_round(case, self.sampler.day(days_from_today), status)
+            return
+        while self.has_case(case.visits[-1]) and len(case.visits) < ROUNDS_MAX:
+            day = working_day(case.visits[-1].day + timedelta(days=self.sampler.count(21, 35)))
+            self.add_round(case, day, self.status_of_round(day, is_last=len(case.visits) + 1 == ROUNDS_MAX))
+
+    def status_of_round(self, day: date, *, is_last: bool) -> str:
+        if day >= self.sampler.today:
+            return "scheduled"
+        return self.sampler.weighted_choice(completed=75, failed=0 if is_last else 25)
+
+    def add_round(self, case: Case, day: date, status: str) -> None:
+        first, last = case.visits[0], case.visits[-1]
+        if first.plan is None:
+            first.plan = plan(first, "done")
+            first.plan["created_at"] = first.closed_at
+        kind, inspector_id = first.inspection["inspection_type"], last.inspection["inspector_id"]
+        visit = self.visits.visit(first.building, kind, day, status, inspector_id, last.closed_at)
+        visit.plan = plan(visit, None if status == "scheduled" else "done")
+        case.visits.append(visit)
+
+    def histories(self, case: Case, people: People) -> Iterator[FindingHistory]:
+        """Yield the findings of a case, with their events."""
+        pairs = case.failure.findings if case.failure is not None else self.random_findings(case)
+        for severity, story in pairs:
+            yield self.history(case, severity, story, people)
+
+    def random_findings(self, case: Case) -> Iterator[tuple[str, str]]:
+        for _ in range(self.sampler.count(1, 4)):
+            yield next(self.severities[case.is_closed]), next(self.stories[case.is_closed])
+
+    def history(self, case: Case, severity: str, story: str, people: People) -> FindingHistory:
+        first, building = case.visits[0], case.visits[0].building
+        defect = self.defect(first.inspection["inspection_type"], severity)
+        found = datetime.fromisoformat(self.sampler.moment(first.day, 15))
+        verified_by = case.visits[-1 if case.is_closed else -2] if story == "verified" else None
+        steps = STORIES[story]
+        times = self.times(found, verified_by, len(steps))
+        place, description = (fill(text, self.sampler, building) for text in (defect.place, defect.description))
+        finding = {
+            "id": 0,
+            "inspection_id": first.inspection["id"],
+            "case_id": first.inspection["id"],
+            "ref": None,
+            "place": place,
+            "item": defect.item,
+            "code": defect.code,
+            "description": description,
+            "severity": severity,
+            "status": story if story in ("fixed", "verified", "waived") else "open",
+            "due_at": due_at(found, severity, is_extended=story == "extended"),
+            "closed_at": times[-1] if story in ("verified", "waived") else None,
+            "created_at": found.isoformat(),
+            "updated_at": found.isoformat() if story == "remark" or not times else times[-1],
+        }
+        events = [event("made", found.isoformat(), people.inspector(first), first)]
+        for kind, at in zip(steps, times, strict=True):
+            visit = verified_by if kind == "verified" else None
+            events.append(event(kind, at, people.of_event(kind, visit or first), visit, self.note(kind, building)))
+        return FindingHistory(finding, events)
+
+    def defect(self, inspection_type: str, severity: str) -> Defect:
+        """Return a defect of a severity that inspections of a type find."""
+        defects = [each for each in DEFECTS[inspection_type] if each.severity == severity]
+        return self.sampler.rng.choice(defects or [each for each in ANYWHERE if each.severity == severity])
+
+    def note(self, kind: str, building: Row) -> str | None:
+        template = self.sampler.rng.choice(EVENT_NOTES[kind])
+        return fill(template, self.sampler, building) if template is not None else None
+
+    def times(self, found: datetime, verified_by: Visit | None, number: int) -> list[str]:
+        """Return the times of the events after a finding was made, the last one with the visit that verifies it."""
+        yesterday = datetime.combine(self.sampler.day(-1), time(18), UTC)
+        last = min(found + timedelta(days=self.sampler.count(2, 20)), max(found + timedelta(hours=2), yesterday))
+        if verified_by is not None:
+            last = datetime.fromisoformat(verified_by.closed_at)
+        moments = (found + (last - found) * step / number for step in range(1, number + 1))
+        return [moment.replace(microsecond=0).isoformat() for moment in moments]
+
+
+def event(kind: str, at: str, user_id: str, visit: Visit | None, note: str | None = None) -> Row:
+    """Return an event of a finding. `number_findings` sets its id and finding."""
+    return {
+        "id": 0,
+        "finding_id": 0,
+        "at": at,
+        "user_id": user_id,
+        "kind": kind,
+        "inspection_id": visit.inspection["id"] if visit is not None else None,
+        "note": note,
+        "created_at": at,
+        "updated_at": at,
+    }
+
+
+def due_at(found: datetime, severity: str, *, is_extended: bool) -> str:
+    deadline = found + DEADLINES[severity] + timedelta(days=21 * is_extended)
+    is_in_days = DEADLINES[severity] > timedelta(days=1) or is_extended
+    return (datetime.combine(deadline, time(23, 59, 59), UTC) if is_in_days else deadline).isoformat()
+
+
+def plan(
+    visit: Visit,
+    outcome: str | None,
+    schedule_id: int | None = None,
+    occurrence: int | None = None,
+    due_on: date | None = None,
+) -> Row:
+    """Return the plan of a visit. `number_visits` sets its inspection, case and round."""
+    return {
+        "inspection_id": 0,
+        "schedule_id": schedule_id,
+        "occurrence": occurrence,
+        "due_on": due_on.isoformat() if due_on is not None else None,
+        "case_id": 0,
+        "round": 1,
+        "outcome": outcome,
+        "created_at": visit.inspection["created_at"],
+        "updated_at": visit.closed_at if outcome is not None else visit.inspection["created_at"],
+    }
+
+
+def number_visits(cases: Sequence[Case]) -> list[Visit]:
+    """Give the inspections ids in the order of their creation, and the plans their inspection, case and round."""
+    visits = [visit for case in cases for visit in case.visits]
+    visits.sort(key=lambda visit: (visit.inspection["created_at"], visit.inspection["date_visited"]))
+    for number, visit in enumerate(visits, start=1):
+        visit.inspection["id"] = number
+    for case in cases:
+        for number, visit in enumerate(case.visits, start=1):
+            if visit.plan is not None:
+                visit.plan["inspection_id"] = visit.inspection["id"]
+                visit.plan["case_id"], visit.plan["round"] = case.visits[0].inspection["id"], number
+    return visits
+
+
+def number_findings(histories: Iterable[FindingHistory]) -> tuple[list[Row], list[Row]]:
+    """Return the findings and the events, with ids in the order of their times."""
+    ordered = sorted(histories, key=lambda history: str(history.finding["created_at"]))
+    events: list[Row] = []
+    for number, history in enumerate(ordered, start=1):
+        history.finding["id"] = number
+        events += [{**each, "finding_id": number} for each in history.events]
+    events.sort(key=lambda each: (each["at"], each["finding_id"]))
+    return [history.finding for history in ordered], [{**each, "id": n} for n, each in enumerate(events, start=1)]

@@ -1,0 +1,130 @@
+"""Inspections, their notes and their lead readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from demo.sampler import Row, Sampler, working_day
+from demo.vocabulary import INSPECTORS_OF_CLIENT, NOTES, NOTES_CANCELLED, NOTES_OPEN, NOTES_UNDER_WAY
+
+DAYS_PAST = 3 * 365
+DAYS_AHEAD = 60
+DAYS_UNDER_WAY = 14  # the longest time in progress
+DAYS_OVERDUE = 45  # the longest time scheduled and overdue
+
+TYPES = ("annual", "fire", "lead", "structural", "emergency")
+TYPE_WEIGHTS = (42, 22, 15, 12, 9)
+GUNS = (20417, 20418, 31122, 40950)
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """The row of an inspection, and of its plan if it belongs to a schedule or a case."""
+
+    building: Row
+    inspection: Row
+    plan: Row | None = None
+
+    @property
+    def day(self) -> date:
+        return date.fromisoformat(self.inspection["date_visited"])
+
+    @property
+    def status(self) -> str:
+        return str(self.inspection["status"])
+
+    @property
+    def closed_at(self) -> str:
+        """The time of the last change: of a closed visit, the time at which it was closed."""
+        return str(self.inspection["updated_at"])
+
+
+class VisitComposer:
+    """Generates inspections."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+
+    def unplanned(self, building: Row) -> Visit:
+        """Return an inspection of the last three years, or of the next weeks, that no schedule made."""
+        kind = self.sampler.rng.choices(TYPES, TYPE_WEIGHTS)[0]
+        day = self.random_day(emergency=kind == "emergency")
+        # An emergency is created on its day. Other inspections are booked weeks before, on a past day.
+        notice = 0 if kind == "emergency" else self.sampler.count(5, 42)
+        created = self.sampler.moment(min(day - timedelta(days=notice), self.sampler.day(-1)), 8)
+        return self.visit(building, kind, day, self.random_status(kind, day), self.inspector_of(building, day), created)
+
+    def visit(
+        self, building: Row, kind: str, day: date, status: str, inspector_id: int | None, created_at: str
+    ) -> Visit:
+        """Return an inspection. One that is no longer scheduled was changed on its day."""
+        is_changed = status in ("completed", "failed", "in_progress") and day < self.sampler.today
+        inspection = {
+            "id": 0,
+            "building_id": building["id"],
+            "inspection_type": kind,
+            "date_visited": day.isoformat(),
+            "status": status,
+            "inspector_id": inspector_id,
+            "notes": self.notes(kind, status, building),
+            "created_at": created_at,
+            "updated_at": self.sampler.moment(day, 16) if is_changed else created_at,
+        }
+        return Visit(building, inspection)
+
+    def random_day(self, *, emergency: bool) -> date:
+        day = self.sampler.day(self.sampler.count(-DAYS_PAST, -1 if emergency else DAYS_AHEAD))
+        return day if emergency else working_day(day)
+
+    def random_status(self, kind: str, day: date) -> str:
+        age_days, choice = (self.sampler.today - day).days, self.sampler.weighted_choice
+        if kind == "emergency":
+            return choice(in_progress=50 if age_days < 4 else 0, completed=80, failed=20)
+        if age_days < 0:
+            return choice(scheduled=96, cancelled=4)
+        if age_days <= DAYS_UNDER_WAY:
+            return choice(scheduled=15, in_progress=25, completed=50, failed=7, cancelled=3)
+        if age_days <= DAYS_OVERDUE:
+            return choice(scheduled=10, completed=75, failed=10, cancelled=5)
+        return choice(completed=84, failed=11, cancelled=5)
+
+    def inspector_of(self, building: Row, day: date) -> int | None:
+        """Choose an inspector of the client. Half of the inspections more than three weeks ahead have none."""
+        if day > self.sampler.day(21) and self.sampler.rng.random() < 0.5:
+            return None
+        return self.sampler.rng.choice(INSPECTORS_OF_CLIENT[building["client_id"]])
+
+    def notes(self, kind: str, status: str, building: Row) -> str | None:
+        notes_by_status = {"scheduled": NOTES_OPEN, "in_progress": NOTES_UNDER_WAY, "cancelled": NOTES_CANCELLED}
+        templates = notes_by_status.get(status) or NOTES[kind, status]
+        if self.sampler.rng.random() < (0.75 if status == "scheduled" else 0.1):
+            return None
+        return fill(self.sampler.rng.choice(templates), self.sampler, building)
+
+    def readings(self, inspections: Iterable[Row]) -> list[Row]:
+        """Return XRF readings. A failed lead inspection has a positive reading; a completed one has none."""
+        rows: list[Row] = []
+        for inspection in inspections:
+            if inspection["inspection_type"] == "lead" and inspection["status"] in ("completed", "failed"):
+                gun_id = self.sampler.rng.choice(GUNS)
+                for result in self.results(is_failed=inspection["status"] == "failed"):
+                    rows.append(
+                        {"id": len(rows) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result}
+                    )
+        return rows
+
+    def results(self, *, is_failed: bool) -> Sequence[str]:
+        choice = self.sampler.weighted_choice
+        results = [choice(negative=95, inconclusive=5) for _ in range(self.sampler.count(6, 18))]
+        if is_failed:
+            for index in self.sampler.rng.sample(range(len(results)), self.sampler.count(1, 4)):
+                results[index] = "positive"
+        return results
+
+
+def fill(template: str, sampler: Sampler, building: Row) -> str:
+    """Return a text with a floor and a unit of the building."""
+    floor = sampler.count(1, building["floors"])
+    return template.format(floor=floor, floors=building["floors"], unit=f"{floor}{sampler.rng.choice('ABCDEF')}")
