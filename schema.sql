@@ -577,8 +577,6 @@ CREATE TRIGGER schedules_ids AFTER UPDATE OF id ON schedules
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'schedules'; END;
 CREATE TRIGGER findings_ids AFTER UPDATE OF id ON findings
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'findings'; END;
-CREATE TRIGGER finding_events_ids AFTER UPDATE OF id ON finding_events
-BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'finding_events'; END;
 
 -- The time of the transaction, which never goes back (engine/storage/clock.py), or the system's for a manual statement.
 CREATE VIEW this_second AS

@@ -123,6 +123,8 @@ def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
 
 def of_own_case(profile: GrantProfile, finding: Row) -> Condition:
     """Findings of cases with such a visit."""
+    if not profile.is_inspector:
+        return sa.false()
     plan = alias(InspectionPlan, "rule_plans")
     of_case = in_small_subquery(finding.case_id, plan.c.case_id, of_own_visit(profile, plan.c))
     return sa.or_(of_own_visit(profile, finding), of_case)
@@ -456,6 +458,11 @@ def read_only_columns(role: Role) -> frozenset[str]:
 def may_call(role: Role, function: str) -> bool:
     """Return whether the role may call the function."""
     return role in FUNCTION_ROLES.get(function, frozenset())
+
+
+def may_move_findings(profile: GrantProfile, kind: str) -> bool:
+    """Return whether a profile may add an event of a kind to some findings."""
+    return not isinstance(FINDING_MOVES[kind][profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
 
 
 def may_administer(role: Role) -> bool:

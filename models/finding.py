@@ -68,11 +68,11 @@ class Finding(Model):
         TEXT, required=True, allowed_values=SEVERITIES, listed=True, narrow=True, example="moderate"
     )  # fmt: skip
     status = column(
-        TEXT, required=True, service=True, stored_default="open", allowed_values=STATUSES, listed=True, narrow=True,
+        TEXT, required=True, service=True, stored_default="open", allowed_values=STATUSES, listed=True,
         example="open",
     )  # fmt: skip
     due_at = column(
-        TIMESTAMP, required=True, default=ColumnDefault.FINDING_DEADLINE, label="Due", listed=True,
+        TIMESTAMP, required=True, default=ColumnDefault.FINDING_DEADLINE, label="Due", listed=True, narrow=True,
         help="The deadline. By default it follows from the severity.", example="2026-01-31T12:00:00+00:00",
     )  # fmt: skip
     closed_at = column(TIMESTAMP, service=True, label="Closed", help="When the finding was verified or waived.")

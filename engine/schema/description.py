@@ -73,6 +73,11 @@ def grant_tables() -> list[type[Model]]:
     return [model for model in audited() if model.grant is not None]
 
 
+def written_by_service() -> set[str]:
+    """Return the names of the tables that only the service writes. It never changes an id."""
+    return {table_of(model).name for model in resources() if model.written_by_service}
+
+
 def key_of(model: type[Model]) -> tuple[str, ...]:
     return tuple(column.name for column in table_of(model).primary_key)
 

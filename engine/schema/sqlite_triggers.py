@@ -16,6 +16,7 @@ from engine.schema.description import (
     owner_column,
     sequence_tables,
     tenant_children,
+    written_by_service,
 )
 from models.fields import TENANT_COLUMN, Model
 
@@ -73,6 +74,7 @@ def sequence_triggers() -> str:
             f"UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = '{table}';",
         )
         for table in sequence_tables()
+        if table not in written_by_service()
     )
 
 

@@ -10,7 +10,9 @@ from routes.console.pages import (
     audit_log,
     buildings,
     dashboard,
+    duties,
     explain_access,
+    findings,
     inspection_access,
     inspections,
     kiosk,
@@ -18,6 +20,7 @@ from routes.console.pages import (
     rows,
     sign_in,
     users,
+    visits,
 )
 
 bp = page.bp
@@ -29,8 +32,10 @@ PAGES = (
     audit_log,
     buildings,
     dashboard,
+    duties,
     error_pages,
     explain_access,
+    findings,
     inspection_access,
     inspections,
     kiosk,
@@ -38,5 +43,6 @@ PAGES = (
     rows,
     sign_in,
     users,
+    visits,
 )
 """The modules that register views or error handlers on the blueprint."""

@@ -271,7 +271,7 @@ def signed_in() -> dict[str, dict]:
 
 @pytest.fixture
 def open_page(browser: Any, service: Service, signed_in: dict[str, dict]) -> Iterator[Callable]:
-    """Return a function that opens a page signed in as a user, on the dashboard; `anew` starts a new session."""
+    """Return a function that opens a page signed in as a user, on their first page; `anew` starts a new session."""
     contexts = []
 
     def make(who: str | None = None, *, scripts: bool = True, size: dict = DESK, anew: bool = False) -> Any:
@@ -289,7 +289,7 @@ def open_page(browser: Any, service: Service, signed_in: dict[str, dict]) -> Ite
             page.get_by_label("E-mail").fill(EMAILS[who])
             page.get_by_label("Password").fill(password_of(who))
             page.keyboard.press("Enter")
-            page.get_by_role("heading", name="Dashboard").wait_for()
+            page.get_by_role("button", name="Sign out").wait_for()
             if not anew:
                 signed_in[who] = context.storage_state()
         return page

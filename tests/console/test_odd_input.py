@@ -49,6 +49,16 @@ ADDRESSES = {
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
     "/inspections/<int:key>/access": ("person",),
+    "/inspections/<int:key>/start_visit": (),
+    "/inspections/<int:key>/close_visit": (),
+    "/inspections/<int:key>/reinspect": (),
+    "/inspections/<int:key>/skip_occurrence": (),
+    "/visits": (),
+    "/findings": (*LIST, "status", "due_at"),
+    "/findings/move/<kind>": ("ids", "all", "back", "visit"),
+    "/schedules/new": ("building_id", "every", "unit", "first_due"),
+    "/schedules/<int:key>/end": (),
+    "/schedules/apply": ("buildings", "every", "unit", "first_due"),
     "/reports_lead/new": (),
     "/reports_lead/<int:key>/edit": (),
     "/reports_lead/<int:key>/delete": (),
@@ -102,6 +112,15 @@ BUILDING = {
 }
 PERSON = {"name": "N", "email": "n@x.example", "role": "client_manager", "client_id": "1"}
 READING = {"inspection_id": "1", "gun_id": "1", "result": "x"}
+FINDING = dict.fromkeys(("place", "item", "description"), "x") | {"severity": "low"}
+SCHEDULE = {
+    "inspection_type": "fire",
+    "title": "x",
+    "every": "1",
+    "unit": "year",
+    "counted_from": "planned",
+    "first_due": "2026-01-01",
+}
 SEEN = {"seen": "name=0123456789abcdef"}
 FORMS = {
     "/sign-in": {"email": "a@x.example", "password": "", "next": "/console/"},
@@ -113,6 +132,17 @@ FORMS = {
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
+    "/inspections/<int:key>/start_visit": {},
+    "/inspections/<int:key>/close_visit": {"status": "failed", "date_visited": "2026-01-01", "reinspect_on": ""},
+    "/inspections/<int:key>/reinspect": {"date_visited": "2026-01-01"},
+    "/inspections/<int:key>/skip_occurrence": {"reason": "x"},
+    "/inspections/<int:key>/add/<table_name>": FINDING,
+    "/findings/new": FINDING | {"inspection_id": "1", "code": "x"},
+    "/findings/move/<kind>": {"ids": "1,3", "all": "", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
+    "/schedules/new": SCHEDULE | {"building_id": "1", "grace_days": "0", "preview": ""},
+    "/schedules/<int:key>/end": {"ended_on": "2026-01-01"},
+    "/schedules/apply": SCHEDULE | {"spread_days": "1"},
+    "/schedules/apply/confirm": SCHEDULE | {"spread_days": "1", "ids": "1,2"},
     "/reports_lead/new": READING,
     "/reports_lead/<int:key>/edit": READING | SEEN,
     "/reports_lead/<int:key>/delete": {},
@@ -143,7 +173,7 @@ FORMS |= {
 }
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
-FILLED_IN["key_id"] = MOE
+FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings"}
 PLACE = re.compile("<([^>]+)>")
 
 

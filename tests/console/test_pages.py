@@ -33,6 +33,26 @@ PAGES = [
     ("/console/inspections/1/delete", ADMINS),
     (f"/console/inspections/1/access?person={MIA}", ADMINS),
     (f"/console/inspections/6/access?person={MAX}", ROOT),
+    ("/console/inspections/3/start_visit", ADMINS),
+    ("/console/inspections/8/start_visit", ROOT),
+    ("/console/inspections/5/close_visit", ADMINS),
+    ("/console/inspections/2/reinspect", ADMINS),
+    ("/console/inspections/3/skip_occurrence", ADMINS),
+    ("/console/inspections/999/skip_occurrence", ()),
+    ("/console/visits", ()),
+    ("/console/findings", ALL_ROLES),
+    ("/console/findings?status=eq.open&due_at=late", ALL_ROLES),
+    ("/console/findings.csv?status=eq.open&due_at=week", ALL_ROLES),
+    ("/console/findings/1", ALL_ROLES),
+    ("/console/findings/move/fixed?ids=1,3", ALL_ROLES),
+    ("/console/findings/move/verified?ids=1", ADMINS),
+    ("/console/findings/move/waived?ids=1", ADMINS),
+    ("/console/findings/move/fixed?ids=2", ROOT),
+    ("/console/findings/move/fixed", ()),
+    ("/console/findings/move/remark?ids=1", ()),
+    ("/console/schedules/1/end", ADMINS),
+    ("/console/schedules/2/end", ROOT),
+    ("/console/schedules/apply?buildings=city%3Deq.Boston", ADMINS),
     ("/console/reports_lead/new?inspection_id=2", ADMINS),
     ("/console/reports_lead/1/edit", ADMINS),
     ("/console/reports_lead/1/delete", ADMINS),
@@ -287,7 +307,7 @@ def test_tiles_link_to_lists_with_equal_counts(browse: Callable, api: Callable) 
 
     tiles = re.findall(r'<li class="tile[^"]*"><a href="([^"]+)"><b>([\d,]+)</b> ([^<]+)', ada.page("/console/"))
 
-    assert len(tiles) == 6
+    assert len(tiles) == 8
     for link, number, words in tiles:
         found = re.search(r"of ([\d,]+)</p>", ada.page(html.unescape(link)))
         assert found, words

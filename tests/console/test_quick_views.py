@@ -55,7 +55,7 @@ def test_bars_link_to_the_rows_that_they_count(browse: Callable) -> None:
 
 def test_overdue_inspection_says_how_late(browse: Callable) -> None:
     assert re.search(
-        r"2025-04-11</span> <span class=\"when late-by\">[\d,]+ days late<", browse("ada").page("/console/")
+        r"2025-04-11</span> <span class=\"when late-by\">late by [\d,]+ days<", browse("ada").page("/console/")
     )
 
 

@@ -257,11 +257,23 @@ def test_one_request_closes_a_thousand_inspections(duties: ScheduleWorld) -> Non
     assert all(plan["case_id"] == plan["inspection_id"] for plan in plans)
 
 
-def test_statements_of_a_request_do_not_depend_on_its_rows(
-    duties: ScheduleWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    statements: list[str] = []
+@pytest.fixture
+def statements(duties: ScheduleWorld, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the statements that writes run."""
+    found: list[str] = []
+    with duties.stored.writing() as transaction:
+        kind = type(transaction)
+    run = kind.run
 
+    def record(self: object, sql: str, *parameters: object) -> object:
+        found.append(sql)
+        return run(self, sql, *parameters)
+
+    monkeypatch.setattr(kind, "run", record)
+    return found
+
+
+def test_statements_of_a_request_do_not_depend_on_its_rows(duties: ScheduleWorld, statements: list[str]) -> None:
     def close(number: int) -> int:
         assert duties.root.post("/schedules", [duties.body(title=f"{number}.{n}") for n in range(number)]).status == 201
         duties.tick()
@@ -270,17 +282,19 @@ def test_statements_of_a_request_do_not_depend_on_its_rows(
         assert duties.root.patch("/inspections?building_id=eq.6&date_visited=eq.2026-01-31", body).status == 204
         return len(statements)
 
-    with duties.stored.writing() as transaction:
-        kind = type(transaction)
-    run = kind.run
-
-    def record(self: object, sql: str, *parameters: object) -> object:
-        statements.append(sql)
-        return run(self, sql, *parameters)
-
-    monkeypatch.setattr(kind, "run", record)
-
     assert close(2) == close(20)
+
+
+@pytest.mark.parametrize("filters", ["id=eq.4", "building_id=eq.2&id=eq.4", "id=in.(4,5)"])
+def test_status_without_a_plan_takes_no_further_statement(
+    duties: ScheduleWorld, statements: list[str], filters: str
+) -> None:
+    def count(**values: object) -> int:
+        statements.clear()
+        assert duties.root.patch(f"/inspections?{filters}", values).status == 204
+        return len(statements)
+
+    assert count(status="failed") == count(notes="n")
 
 
 def test_concurrent_requests_leave_one_open_inspection(duties: ScheduleWorld) -> None:

@@ -2,13 +2,16 @@
 
 import functools
 
-from access import assignments, explain, session
+from access import assignments, explain, findings, policy, schedules, session, visits
 from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from engine.reporting import chart_statements, counts
+from engine.reporting import chart_statements, counts, due_summary, finding_counts
 
-MODULES = (plan, mutate, counts, chart_statements, assignments, explain, session)
+MODULES = (
+    plan, mutate, counts, chart_statements, due_summary, finding_counts, assignments, explain, findings, policy,
+    schedules, session, visits,
+)  # fmt: skip
 PLAN_CACHES = [
     found
     for module in MODULES

@@ -14,6 +14,7 @@ from engine.query.read import plan
 from routes import resource, rpc
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
+from tests.safety.database_access import NOW
 from tests.safety.probe import (
     ADM_BUILDING,
     ADM_INSPECTION,
@@ -258,12 +259,23 @@ def schema_keeps_last_super_admin_enabled(instance: ServiceInstance) -> None:
     instance.load(cast_world())
 
 
-def schema_keeps_client_of_reading(instance: ServiceInstance) -> None:
-    """The schema refuses a reading whose client differs from its inspection's client."""
+PLAN_COLUMNS = "inspection_id, case_id, client_id, created_at, updated_at"
+FINDING_COLUMNS = "inspection_id, case_id, description, severity, due_at, client_id, created_at, updated_at"
+EVENT_COLUMNS = "finding_id, kind, at, client_id, created_at, updated_at"
+
+
+def schema_keeps_client_of_parent(instance: ServiceInstance) -> None:
+    """The schema refuses a reading, plan, finding or event whose client differs from its parent's client."""
     for statement in (
         "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
+        f"INSERT INTO inspection_plans ({PLAN_COLUMNS}) VALUES (1, 1, 2, '{NOW}', '{NOW}')",
+        "UPDATE inspection_plans SET client_id = 2 WHERE inspection_id = 2",
+        f"INSERT INTO findings ({FINDING_COLUMNS}) VALUES (1, 1, 'T', 'low', '{NOW}', 2, '{NOW}', '{NOW}')",
+        "UPDATE findings SET client_id = 2 WHERE id = 1",
+        f"INSERT INTO finding_events ({EVENT_COLUMNS}) VALUES (1, 'remark', '{NOW}', 2, '{NOW}', '{NOW}')",
+        "UPDATE finding_events SET client_id = 2 WHERE id = 1",
     ):
         try:
             instance.direct_database.sql(statement)
@@ -277,6 +289,7 @@ def schema_keeps_client_of_reading(instance: ServiceInstance) -> None:
 NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "client_id": 1}
 # One write of each kind to each table by root, and its audit entries: relation, action, client_id.
 NEW_SCHEDULE = {"building_id": 2, "inspection_type": "t", "every": 1, "unit": "year", "first_due": "2025-07-01"}
+NEW_FINDING = {"inspection_id": 6, "description": "T", "severity": "low"}
 OF_BUILDING_1 = ("inspections", "reports_lead", "schedules", "inspection_plans", "findings", "finding_events")
 AUDITED_WRITES: list[tuple] = [
     ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
@@ -307,7 +320,7 @@ AUDITED_WRITES: list[tuple] = [
      [("inspections", "update", 1), ("inspection_plans", "update", 1), ("inspection_plans", "insert", 1)]),
     ("DELETE", "/schedules?inspection_type=eq.t", None,
      [("schedules", "delete", 1), ("inspections", "delete", 1), ("inspection_plans", "delete", 1)]),
-    ("POST", "/findings", {"inspection_id": 6, "description": "T", "severity": "low"},
+    ("POST", "/findings", NEW_FINDING,
      [("findings", "insert", 2), ("finding_events", "insert", 2)]),
     ("PATCH", "/findings?description=eq.T", {"place": "T"}, [("findings", "update", 2)]),
     ("DELETE", "/findings?description=eq.T", None, [("findings", "delete", 2), ("finding_events", "delete", 2)]),
@@ -379,6 +392,7 @@ SEQUENCED_ROWS: dict[str, dict] = {
     "buildings": {"name": "T", "client_id": 2},
     "inspections": {"building_id": 3, "inspection_type": "t"},
     "reports_lead": {"inspection_id": 6, "gun_id": 7},
+    "schedules": {**NEW_SCHEDULE, "title": "Ids", "ended_on": "2025-01-01"},
 }
 
 
@@ -394,6 +408,29 @@ def ids_are_never_reused(instance: ServiceInstance) -> None:
                 expect(response.status == 204, response)
             next_ = send(instance, "root", "POST", f"/{table}?select=id", body, prefer=prefer)
             expect(next_.json == [{"id": changed_id + 1}], next_)
+    finally:
+        instance.load(cast_world())
+
+
+def ids_of_findings_are_never_reused(instance: ServiceInstance) -> None:
+    """The same for findings, whose id changes only without events."""
+    try:
+        instance.direct_database.sql("DELETE FROM finding_events")
+        expect(send(instance, "root", "PATCH", "/findings?id=eq.1", {"id": 200_000}).status == 204, "id")
+        expect(send(instance, "root", "DELETE", "/findings?id=eq.200000").status == 204, "deletion")
+        made = send(instance, "root", "POST", "/findings?select=id", NEW_FINDING, prefer="return=representation")
+        expect(made.json == [{"id": 200_001}], made)
+    finally:
+        instance.load(cast_world())
+
+
+def deleted_user_leaves_events(instance: ServiceInstance) -> None:
+    """The deletion of a user changes the events of the user, and the audit log has these changes."""
+    try:
+        send(instance, "moe", "POST", "/rpc/move_findings", {"p_finding_ids": [1], "p_to": "fixed"})
+        expect(send(instance, "root", "DELETE", f"/users?id=eq.{MOE}").status == 204, MOE)
+        logged = send(instance, "root", "GET", "/audit_log?relation=eq.finding_events&action=eq.update")
+        expect([row["before"] for row in logged.json] == [{"user_id": MOE}], logged)
     finally:
         instance.load(cast_world())
 
@@ -456,6 +493,8 @@ OTHER_PROBES = [
         cascaded_entries_are_in_key_order,
     ),
     Probe("ids are never reused", frozenset(("cascade", *SEQUENCED_ROWS)), ids_are_never_reused),
+    Probe("ids of findings are never reused", frozenset(("cascade", "findings")), ids_of_findings_are_never_reused),
+    Probe("a deleted user leaves events", frozenset(("audit", "finding_events")), deleted_user_leaves_events),
     Probe("ids are immutable", frozenset(("cascade", "users", "clients")), ids_are_immutable),
     Probe("the audit log is complete", frozenset(("audit_log", "audit")), audit_log_is_complete),
     Probe("a moved user's token is refused", frozenset(("cascade", "users")), token_of_moved_user_is_refused),
@@ -485,7 +524,7 @@ OTHER_PROBES = [
     Probe("leaking filters are behind the rule", frozenset(("barrier",)), leaking_filters_are_behind_rule),
     Probe("the last super admin cannot be banned", frozenset(("last",)), last_super_admin_cannot_be_banned),
     Probe("the schema keeps the last super admin enabled", frozenset(("last",)), schema_keeps_last_super_admin_enabled),
-    Probe("the schema keeps a reading's client", frozenset(("reports",)), schema_keeps_client_of_reading),
+    Probe("the schema keeps a reading's client", frozenset(("reports",)), schema_keeps_client_of_parent),
     Probe(
         "a reading that a grant shows is not writable",
         frozenset(("reports_lead", "write", "ada")),

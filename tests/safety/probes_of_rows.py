@@ -70,6 +70,8 @@ RULE_VIOLATION = (403, "42501", 'new row violates row-level security policy for 
 NO_ROWS = (200, None, [])
 BUILDING = {"name": "N", "client_id": 1}
 MANAGER = {"email": "n@n.example", "name": "N", "role": "client_manager", "client_id": 1}
+SCHEDULE = {"inspection_type": "t", "every": 1, "unit": "year", "first_due": "2025-07-01"}
+FINDING = {"description": "d", "severity": "low"}
 SUCCEEDS = (None, None, None)
 WRITES: list[tuple] = [
     ("ada", "POST", "/buildings", BUILDING, SUCCEEDS),
@@ -98,6 +100,24 @@ WRITES: list[tuple] = [
     ("ada", "PATCH", "/reports_lead?id=eq.1", {"gun_id": 9}, SUCCEEDS),
     ("ada", "PATCH", "/reports_lead?id=eq.3", {"gun_id": 9}, NO_ROWS),
     ("bob", "DELETE", "/reports_lead?id=in.(1,2)", None, NO_ROWS),
+    ("ada", "POST", "/schedules", {**SCHEDULE, "building_id": 3}, SUCCEEDS),
+    ("ada", "POST", "/schedules", {**SCHEDULE, "building_id": 5}, RULE_VIOLATION),
+    ("ada", "PATCH", "/schedules?id=eq.1", {"building_id": 5}, RULE_VIOLATION),
+    ("ada", "PATCH", "/schedules?id=eq.1", {"basis": "b"}, SUCCEEDS),
+    ("ada", "PATCH", "/schedules?id=eq.3", {"basis": "b"}, NO_ROWS),
+    ("bob", "DELETE", "/schedules?id=eq.3", None, SUCCEEDS),
+    ("ada", "POST", "/findings", {**FINDING, "inspection_id": 1}, SUCCEEDS),
+    ("ada", "POST", "/findings", {**FINDING, "inspection_id": 8}, RULE_VIOLATION),
+    ("ada", "PATCH", "/findings?id=eq.1", {"inspection_id": 8}, RULE_VIOLATION),
+    ("ada", "PATCH", "/findings?id=eq.1", {"place": "p"}, SUCCEEDS),
+    ("ada", "PATCH", "/findings?id=eq.4", {"place": "p"}, NO_ROWS),
+    ("bob", "DELETE", "/findings?id=eq.3", None, NO_ROWS),
+    ("root", "PATCH", "/schedules?id=eq.2", {"basis": "b"}, SUCCEEDS),
+    ("root", "PATCH", "/findings?id=eq.2", {"place": "p"}, SUCCEEDS),
+    *[(who, method, f"/{table}?created_at=not.is.null", {}, NO_PRIVILEGE)
+      for who in ("root", "ada") for table in ("inspection_plans", "finding_events")
+      for method in ("POST", "PATCH", "DELETE")],
+    *[("root", method, "/audit_log?id=not.is.null", {}, NO_PRIVILEGE) for method in ("POST", "PATCH", "DELETE")],
     ("ada", "POST", "/users", MANAGER, SUCCEEDS),
     ("ada", "POST", "/users", {**MANAGER, "role": "client_admin"}, RULE_VIOLATION),
     ("ada", "POST", "/users", {**MANAGER, "client_id": 2}, RULE_VIOLATION),
@@ -205,7 +225,43 @@ def after_root_write(table: str, row: dict, who: str, method: str, path: str, ro
     return Probe(f"{who} {method} {path} after root's insert", tags, run)
 
 
+PARTS = (("reports_lead", {"gun_id": 7}), ("findings", FINDING))
+"""Rows of an inspection that its inspector writes."""
+
+OWN_VISIT_WRITES: list[tuple] = [
+    *[("POST", f"/{table}", {**row, "inspection_id": 5}, SUCCEEDS) for table, row in PARTS],
+    *[("POST", f"/{table}", {**row, "inspection_id": 1}, RULE_VIOLATION) for table, row in PARTS],
+    *[("PATCH", f"/{table}?inspection_id=eq.2", {"inspection_id": 5}, NO_ROWS) for table, _ in PARTS],
+    *[("DELETE", f"/{table}?inspection_id=eq.2", None, NO_ROWS) for table, _ in PARTS],
+    *[("PATCH", f"/{table}?inspection_id=eq.5", {"inspection_id": 1}, RULE_VIOLATION) for table, _ in PARTS],
+    *[("DELETE", f"/{table}?inspection_id=eq.5", None, SUCCEEDS) for table, _ in PARTS],
+]  # fmt: skip
+
+
+def own_visit_write(method: str, path: str, body: object, expected: tuple) -> Probe:
+    """A write of moe, who signs in as Uma, the inspector of inspection 5."""
+    check = writes("moe", method, path, body, expected)
+
+    def run(instance: ServiceInstance) -> None:
+        try:
+            linked = send(instance, "root", "PATCH", "/inspectors?id=eq.3", {"user_id": MOE})
+            expect(linked.status == 204, linked)
+            for table, row in PARTS:
+                made = send(instance, "root", "POST", f"/{table}", {**row, "inspection_id": 5})
+                expect(made.status == 201, made)
+            check.run(instance)
+        finally:
+            instance.load(cast_world())
+
+    return Probe(f"as an inspector, {check.name}", check.tags, run)
+
+
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────
+
+APPLY = {
+    "p_building_ids": [1, 2], "p_inspection_type": "t", "p_every": 1, "p_unit": "year", "p_first_due": "2025-07-01",
+}  # fmt: skip
+PREVIEW = {"p_every": 1, "p_unit": "year", "p_first_due": "2025-07-01", "p_count": 2}
 
 CALLS: list[tuple] = [
     *[(who, "get_inspections_dashboard_summary_fast", {}, 200, None) for who in ("root", "ada", "moe")],
@@ -236,6 +292,25 @@ CALLS: list[tuple] = [
      {"manager_id": MIA, "building_ids": [5], "inspection_ids": []}, 403, None),
     ("ada", "assign_to_client_manager",
      {"manager_id": MIA, "building_ids": [], "inspection_ids": [8]}, 403, None),
+    *[(who, "apply_schedule", APPLY, status, None) for who, status in (("root", 200), ("ada", 200), ("moe", 403))],
+    ("ada", "apply_schedule", {**APPLY, "p_building_ids": [5]}, 403, None),
+    ("ada", "apply_schedule", {**APPLY, "p_building_ids": [4]}, 404, None),
+    *[(who, "skip_occurrence", {"p_inspection_id": 3, "p_reason": "r"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("bob", 403), ("moe", 403))],
+    *[(who, "preview_schedule", PREVIEW, 200, None) for who in ("root", "ada", "moe")],
+    *[(who, "get_due_summary", {}, 200, None) for who in ("root", "ada", "moe")],
+    *[(who, "move_findings", {"p_finding_ids": [1], "p_to": "fixed"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
+    *[(who, "move_findings", {"p_finding_ids": [1], "p_to": "verified", "p_inspection_id": 2}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403))],
+    *[(who, "move_findings", {"p_finding_ids": [3], "p_to": "waived", "p_note": "n"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("bob", 403), ("moe", 403))],
+    *[(who, "reinspect", {"p_inspection_id": 2, "p_date_visited": "2025-07-01"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404))],
+    *[(who, "start_visit", {"p_inspection_id": 3}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 403), ("mia", 404))],
+    *[(who, "close_visit", {"p_inspection_id": 3, "p_status": "completed"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 403), ("mia", 404))],
 ]  # fmt: skip
 
 

@@ -80,12 +80,13 @@ def key_filter(table: str, row: Row) -> str:
     return "&".join(f"{name}=eq.{quote(str(row[name]))}" for name in catalog().relations[table].key)
 
 
-def row_changes(table: str, row: Row) -> Row:
+def row_changes(table: str, row: Row, without: tuple[str, ...] = ()) -> Row:
     """Return the smallest valid change of a row: a new value of its first plain column that is no key."""
     relation = catalog().relations[table]
+    fixed = (*PROTECTED, *relation.key, *without)
     references = {key.column for key in relation.foreign_keys}
     for attribute in relation.attributes.values():
-        if not attribute.info.service and attribute.name not in (*PROTECTED, *relation.key, *references):
+        if not attribute.info.service and attribute.name not in (*fixed, *references):
             return {attribute.name: other_value(relation, attribute, 500)}
     raise AssertionError(f"{table} has no plain column")
 

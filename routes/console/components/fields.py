@@ -74,7 +74,7 @@ class FormValues:
 
 
 def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
-    """Return the parsed values of a form. An empty field is NULL."""
+    """Return the parsed values of a form. An empty field has the column's default, or is NULL."""
     fields = list(fields)
     typed = {each.name: typed_text(each, form) for each in fields}
     values = FormValues(typed)
@@ -83,7 +83,7 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
         if not text.strip():
             if each.required:
                 values.problems[each.name] = f"{each.label} is required."
-            values.row[each.name] = None
+            values.row[each.name] = relation.attributes[each.name].stored_default
             continue
         try:
             if each.resolve is not None:
@@ -100,7 +100,7 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
 def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) -> FormValues:
     """Return the texts of a form whose values another module parses, and the problems of required fields."""
     fields = list(fields)
-    values = FormValues({each.name: form.get(each.name, "") for each in fields} | more)
+    values = FormValues({each.name: typed_text(each, form) for each in fields} | more)
     missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
     values.problems.update({each.name: f"{each.label} is required." for each in missing})
     return values

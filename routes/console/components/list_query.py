@@ -35,7 +35,8 @@ class Listing:
     `searched` are text columns. `searched_embed` is a column of a to-one embed that is searched too, and `searched_key`
     is the foreign key of that embed. `equals` maps columns to the filters of their select, with labels. `exact` are
     columns whose value is typed, and `titles` columns of which a part is typed, with labels. `ranges` maps columns to
-    the fields of their first and last day; `moments` are those of timestamps.
+    the fields of their first and last day; `moments` are those of timestamps. `named` maps filters of the URL to the
+    filters that they stand for.
     """
 
     relation: str
@@ -49,6 +50,7 @@ class Listing:
     titles: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     moments: frozenset[str] = frozenset()
+    named: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
     key: tuple[str, ...] = ("id",)
     page: str = ""
 
@@ -104,7 +106,8 @@ class ListQuery:
             # A separate embed without columns: the search must not filter the embed that the list shows.
             select += f",{SEARCH_EMBED}:{embed[0]}()"
         search = search_filters(self.listing, self.word) if self.word else []
-        pairs = [("select", select), *search, *self.filters, *self.embed_conditions(), ("order", self.total_order())]
+        filters = [each for pair in self.filters for each in self.listing.named.get(pair, (pair,))]
+        pairs = [("select", select), *search, *filters, *self.embed_conditions(), ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
 
     def embed_conditions(self) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import parse_qsl
 
 from flask import Response, request
 
@@ -56,6 +57,7 @@ def listing_of(table: Table, caller: Caller, by_row: Sequence[RowFilter] = ()) -
             for place, each in enumerate(dates)
         },
         moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
+        named=table.hooks.named(),
         key=table.relation.key,
         page=table.path,
     )
@@ -90,7 +92,9 @@ def render_list(table: Table, caller: Caller) -> Response:
     listing = listing_of(table, caller, by_row)
     query = parse_list_query(listing, decode_pairs(request.query_string))
     problem: str | None = None
+    counts: dict[str, int] = {}
     try:
+        counts = count_views(table, caller, listing)
         page = queries.fetch_page(lambda limit: find_rows(query, limit, total=table.hooks.is_counted), PAGE_ROWS)
     except TimedOut as fault:
         record_fault(fault)
@@ -118,6 +122,9 @@ def render_list(table: Table, caller: Caller) -> Response:
         searched=[searched_label(table, each) for each in listing.searched]
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
+        counts=counts,
+        actions=table.hooks.list_actions(caller, query),
+        bulk=table.hooks.bulk(caller),
     )
 
 
@@ -127,6 +134,13 @@ def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:
     last = shown + page.has_more if page.total is None else max(1, -(-page.total // page.size))
     numbers = sorted({1, last, *range(max(1, shown - 2), min(last, shown + 2) + 1)})
     return [(each, "" if each == shown else query.url(offset=(each - 1) * page.size)) for each in numbers]
+
+
+def count_views(table: Table, caller: Caller, listing: Listing) -> dict[str, int]:
+    """Return the numbers of rows of the quick views, by query string."""
+    texts = [text for _, text in table.hooks.views() if table.hooks.counts_views]
+    queries_of = {text: parse_list_query(listing, parse_qsl(text)).text() for text in texts}
+    return {text: queries.count_rows(caller, table.name, query) for text, query in queries_of.items()}
 
 
 def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:

@@ -103,7 +103,8 @@ def is_kiosk_page() -> bool:
 
 def navigation(caller: Caller) -> list[tuple[str, str]]:
     """Return the label and path of each page that the caller's role may open."""
-    links = [("Dashboard", f"{PATH}/")]
+    links = [("My visits", f"{PATH}/visits")] if caller.profile.is_inspector else []
+    links.append(("Dashboard", f"{PATH}/"))
     links += [
         (each.plural, f"{PATH}{each.path}" + "".join(f"?{text}" for _, text in each.hooks.views()[:1]))
         for each in all_tables()
@@ -122,11 +123,11 @@ class Undo:
     fields: Pairs = ()
 
 
-def redirect_to(path: str, done: str | None = None, undo: Undo | None = None) -> Response:
+def redirect_to(path: str, done: str | None = None, undo: Undo | None = None, anchor: str = "") -> Response:
     """Return a 303 redirect to a page of the console, which shows the message `done` with a button that undoes it.
 
     Pass names in the message through `short_name`, so that a long name cannot displace the rest of the message. A form
-    that is too long for a URL has no button.
+    that is too long for a URL has no button. `anchor` is the part of the page to scroll to.
     """
     location = f"{PATH}{path}"
     if done is not None:
@@ -136,7 +137,7 @@ def redirect_to(path: str, done: str | None = None, undo: Undo | None = None) ->
         signature = auth.sign_message(signed_text(done, way_back), location.partition("?")[0])
         pairs = {"done": done, "signature": signature} | ({"undo": way_back} if way_back else {})
         location += ("&" if "?" in location else "?") + urlencode(pairs)
-    return Response("", 303, {**HEADERS, "Location": location})
+    return Response("", 303, {**HEADERS, "Location": f"{location}#{anchor}" if anchor else location})
 
 
 def redirect_message() -> tuple[str | None, Undo | None]:

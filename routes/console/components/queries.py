@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from access import policy
+from access import policy, visits
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
@@ -26,13 +26,19 @@ from engine.query.write.insert import Insertion, WriteResult
 from engine.reporting.visible_rows import VisibleRows
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
+from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
-from routes.postgrest import querystring
+from routes import rpc
+from routes.postgrest import calls, errors, querystring
+from routes.postgrest.requests import UnknownPath
 
 Row = dict[str, Any]
 EMBEDDED_MAX = 1_000
 NO_LIMIT = 2**62
+NOT_FOUND = 404
+ABSENT = frozenset({None, ""})
+"""The values of an argument that is not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +156,12 @@ def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> boo
     return first_row(caller, name, filters, within=action) is not None
 
 
+def conducts(caller: Caller, inspection_id: int) -> bool:
+    """Return whether the caller starts, closes and records findings of a visible inspection."""
+    with reading() as transaction:
+        return visits.read_visit(transaction, caller, inspection_id).is_conducted
+
+
 def visible_to(caller: Caller) -> VisibleRows:
     return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id, caller.visits_since)
 
@@ -220,3 +232,24 @@ def write(
 
 def accept_any_count(count: int) -> None:
     """Accept any number of written rows: the filters name rows by key."""
+
+
+# Functions
+
+
+def call(transaction: Transaction, caller: Caller, name: str, arguments: Row) -> Any:
+    """Return the result of a function of the API. Raise UnknownPath if a row does not exist or is not visible."""
+    signature, run = rpc.FUNCTIONS[name].signature, rpc.FUNCTIONS[name].run
+    try:
+        values = calls.read_arguments(signature, calls.CallInput(arguments, ABSENT))
+        return calls.as_json(run(transaction, caller, values))
+    except Fault as fault:
+        if errors.lookup(type(fault))[0] == NOT_FOUND:
+            raise UnknownPath from fault
+        raise
+
+
+def call_to_write(name: str, arguments: Row) -> Any:
+    """Return the result of a function that writes, in its own transaction."""
+    with writing() as transaction:
+        return call(transaction, load_caller(transaction), name, arguments)

@@ -34,6 +34,7 @@ from routes.console.components.template_filters import words
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
+PREVIEW = "preview"  # the button that shows the form again
 CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
 
 
@@ -69,7 +70,8 @@ def record_form(table: Table, caller: Caller) -> RecordForm:
 
 def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
     """Return the field of a column."""
-    info, label, required = attribute.info, label_of(attribute), attribute.required
+    info, label = attribute.info, label_of(attribute)
+    required = attribute.required and attribute.stored_default is None
     if reference := table.references.get(attribute.name):
         return row_choice(caller, table, reference, label, required=required)
     known = info.allowed_values or info.common_values
@@ -97,7 +99,10 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
 
 def new_row(table: Table, caller: Caller) -> Response:
     record = record_form(table, caller)
-    typed = {each.name: request.args.get(each.name) or only_choice(each) for each in record.fields}
+    defaults = {name: fields.as_text(each.stored_default) for name, each in table.relation.attributes.items()}
+    typed = {
+        each.name: request.args.get(each.name) or defaults[each.name] or only_choice(each) for each in record.fields
+    }
     return form_page(record, FormValues({**typed, **table.hooks.initial}))
 
 
@@ -110,6 +115,8 @@ def only_choice(each: Field) -> str:
 def create_row(table: Table, caller: Caller) -> Response:
     record = record_form(table, caller)
     values = record.read()
+    if PREVIEW in g.form:
+        return form_page(record, values)
     values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
@@ -135,6 +142,8 @@ def update_row(table: Table, caller: Caller, key: object, form: RecordForm | Non
     row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
+    if PREVIEW in g.form:
+        return form_page(record, values, row)
     texts = {name: fields.as_text(value) for name, value in row.items()}
     old_problems = row_problems(record, texts).items()
     values.problems.update(row_problems(record, {**texts, **values.typed}).items() - old_problems)
@@ -166,6 +175,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
         back=table.home(row, table.key_text(row)) if row else table.home(values.typed),
         fields=record.fields,
         values=values,
+        more=table.hooks.form_section(values.typed),
         verb="Save" if row else "Create",
     )
 
@@ -224,10 +234,12 @@ def row_choice(caller: Caller, table: Table, reference: RowReference, label: str
     text = target.choice_query()
     if grant is not None and column == grant.grantee:
         text += f"&role=eq.{grant.role}"
+    if column in table.hooks.choices:
+        text += f"&{table.hooks.choices[column]}"
     page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
     if not page.has_more:
         options = tuple(
-            Choice(target.key_text(row), name_of(target.title(row), LABEL_CHARACTERS_MAX)) for row in page.rows
+            Choice(target.key_text(row), name_of(target.choice_label(row), LABEL_CHARACTERS_MAX)) for row in page.rows
         )
         return Field(column, label, "select", required, options)
 

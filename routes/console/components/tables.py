@@ -53,6 +53,14 @@ class Hooks:
     """More filters of the list's selects: by column, the filter's value and its label."""
     views: Callable[[], list[tuple[str, str]]] = field(default=list)
     """Quick views of the list: their labels and query strings. The first is the page that the navigation opens."""
+    counts_views: bool = False
+    """The quick views show their numbers of rows."""
+    named: Callable[[], Mapping[tuple[str, str], Sequence[tuple[str, str]]]] = field(default=dict)
+    """Filters of the list's URL that stand for others, such as those of the current time."""
+    list_actions: Callable[[Caller, Any], list[tuple[str, str]]] = field(default=lambda caller, query: [])
+    """Buttons of the list: their labels and URLs. The last argument is the list's query."""
+    bulk: Callable[[Caller], list[tuple[str, str]]] = field(default=lambda caller: [])
+    """Buttons for the ticked rows of the list: their labels, and the paths that take the keys as `ids`."""
     exact: tuple[str, ...] = ()
     """Columns whose value the list's form takes as text."""
     offers: Callable[[Any], list[Any]] = field(default=lambda query: [])
@@ -69,6 +77,20 @@ class Hooks:
     """Buttons of a row's page: their labels and URLs. The last argument is whether the caller may edit the row."""
     links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
     """Links at the foot of a row's page."""
+    related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
+    """Whether the page of a row lists the rows that refer to it by this column."""
+    may_add: Callable[[Caller, Row], bool] = field(default=lambda caller, row: False)
+    """Whether a caller who may not edit a row may add rows that refer to it."""
+    quick: Mapping[str, bool] = field(default_factory=dict)
+    """The columns of the one-line form on an inspection's page, and whether each keeps its value for the next row."""
+    without_field: tuple[str, ...] = ()
+    """Columns that have no field in forms."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """By column that refers to a row: the filter of the rows to choose from."""
+    choice_columns: tuple[str, ...] = ()
+    """Columns that the label of a row has in a select beside its title."""
+    form_section: Callable[[Mapping[str, str]], Section | None] = field(default=lambda texts: None)
+    """A part of the form, from its values."""
     initial: Mapping[str, str] = field(default_factory=dict)
     """Values that the form of a new row shows."""
     problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
@@ -184,13 +206,18 @@ class Table:
             for each in self.relation.attributes.values()
             if each.default is None
             and not each.info.service
+            and each.name not in self.hooks.without_field
             and (each.name not in self.relation.key or each.name in self.references)
         }
 
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={','.join(self.title_columns)}&order={order}"
+        return f"select={','.join((*self.title_columns, *self.hooks.choice_columns))}&order={order}"
+
+    def choice_label(self, row: Row) -> str:
+        """Return the label of a row to choose."""
+        return ", ".join((self.title(row), *(str(row[each]) for each in self.hooks.choice_columns)))
 
     # Rows
 

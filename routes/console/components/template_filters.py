@@ -18,7 +18,19 @@ RULES: Final = {
     "inspection_grant": "Granted this inspection",
     "client_ownership": "Belongs to the client of the user",
     "super_admin": "Super admins see everything",
+    "own_visit": "An inspection of theirs",
+    "has_own_visit": "The building of an inspection of theirs",
 }
+BADGES: Final = {each: each for each in COMMON_STATUSES} | {
+    "open": "scheduled",
+    "fixed": "in_progress",
+    "verified": "completed",
+    "life_threatening": "failed",
+    "severe": "failed",
+    "moderate": "in_progress",
+}
+"""The CSS suffixes of statuses and severities."""
+HOURS_SHOWN_MAX: Final = 48
 NO_NAME: Final = "(no name)"
 MESSAGE_NAME_CHARACTERS_MAX: Final = 80  # in a URL, one character takes up to 12 bytes
 BIDI_CONTROLS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
@@ -103,15 +115,44 @@ def lateness(value: object, today: datetime.date) -> str:
 
     >>> today = datetime.date(2026, 3, 10)
     >>> lateness("2026-03-09", today), lateness("2026-01-01", today), lateness("2026-03-10", today)
-    ('1 day late', '68 days late', 'today')
+    ('late by 1 day', 'late by 68 days', 'today')
     >>> lateness("2026-03-12", today), lateness(None, today)
     ('in 2 days', '')
     """
     if not value:
         return ""
     days = (datetime.date.fromisoformat(str(value)) - today).days
-    number = f"{abs(days):,} {'day' if abs(days) == 1 else 'days'}"
-    return "today" if days == 0 else f"{number} late" if days < 0 else f"in {number}"
+    return distance(days, "day") if days else "today"
+
+
+def deadline(value: object, now: datetime.datetime) -> str:
+    """Return how late a deadline is, or how far ahead: in hours up to two days, else in days.
+
+    >>> now = datetime.datetime(2026, 3, 10, 12, tzinfo=datetime.UTC)
+    >>> [deadline(f"2026-03-{text}:00+00:00", now) for text in ("10T11:01", "10T18:30", "11T14:00", "13T11:00")]
+    ['late by 1 hour', 'in 6 hours', 'in 26 hours', 'in 2 days']
+    >>> deadline("2026-03-01T11:00:00+00:00", now)
+    'late by 9 days'
+    """
+    hours = (datetime.datetime.fromisoformat(str(value)) - now) / datetime.timedelta(hours=1)
+    if abs(hours) < HOURS_SHOWN_MAX:
+        return distance(int(hours) if hours > 0 else min(-1, int(hours)), "hour")
+    return distance(int(hours / 24), "day")
+
+
+def distance(number: int, unit: str) -> str:
+    """Return a number of days or hours ahead, or behind if it is negative."""
+    text = f"{abs(number):,} {unit}{'' if abs(number) == 1 else 's'}"
+    return f"late by {text}" if number < 0 else f"in {text}"
+
+
+def interval(every: int, unit: str) -> str:
+    """Return the interval of a schedule.
+
+    >>> interval(1, "year"), interval(3, "month")
+    ('every year', 'every 3 months')
+    """
+    return f"every {unit}" if every == 1 else f"every {every:,} {unit}s"
 
 
 def moment(value: object) -> str:
@@ -147,8 +188,8 @@ def thousands(value: object) -> str:
 
 
 def badge(value: object) -> str:
-    """Return the CSS suffix of a status."""
-    return str(value) if value in COMMON_STATUSES else "other"
+    """Return the CSS suffix of a status or a severity."""
+    return BADGES.get(str(value), "other")
 
 
 def url_part(value: object) -> str:
@@ -164,6 +205,8 @@ FILTERS: Final[tuple[Callable[..., object], ...]] = (
     capital,
     day,
     lateness,
+    deadline,
+    interval,
     moment,
     thousands,
     unix_date,

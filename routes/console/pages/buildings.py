@@ -8,6 +8,7 @@ from engine.reporting.dashboard import read_building_stats
 from routes.console.components import charts, grants, queries
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
 from routes.console.pages.dashboard import OPEN
+from routes.console.pages.duties import apply_action, duties_section
 
 NAME = "buildings"
 
@@ -27,7 +28,8 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
 
 
 HOOKS[NAME] = Hooks(
-    sections=(statistics_section,),
+    sections=(statistics_section, duties_section),
+    list_actions=apply_action,
     actions=lambda caller, row, may_edit: grants.matrix_links(caller, f"building={row['id']}") if may_edit else [],
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=building&key={row['id']}")],
 )

@@ -17,6 +17,7 @@ from models.types import DatetimeOutOfRange, InvalidDatetime, read_date
 from routes.console.components import charts, queries
 from routes.console.components.error_pages import fault_message
 from routes.console.components.page import bp, render_page
+from routes.console.pages.findings import due_cell
 from routes.console.session import auth
 
 LIST_ROWS = 8
@@ -52,11 +53,28 @@ def dashboard(caller: Caller) -> Response:
         types=charts.shares(numbers.by_type),
         busiest=drawn.buildings[:BUILDINGS_SHOWN],
         overdue=inspections(caller, f"{OPEN}&date_visited=lt.{today}"),
+        duties=next_duties(caller),
+        findings=next_findings(caller),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
         days=status_counts.calendar_days(today),
         today=today,
         problem=problem,
     )
+
+
+def next_duties(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
+    """Return the open inspections of schedules that are due first."""
+    text = f"select=due_on,inspections!inner({COLUMNS.removeprefix('select=')})&outcome=is.null&due_on=not.is.null"
+    return queries.select_rows(caller, "inspection_plans", f"{text}&order=due_on,inspection_id", limit=size).rows
+
+
+def next_findings(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
+    """Return the open findings whose deadline is next."""
+    text = "select=id,description,severity,status,due_at,inspections(buildings(name))&status=eq.open&order=due_at,id"
+    rows = queries.select_rows(caller, "findings", text, limit=size).rows
+    for row in rows:
+        row["due"], _ = due_cell(row)
+    return rows
 
 
 def requested_chart(caller: Caller) -> chart.Chart:

@@ -14,7 +14,7 @@ from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
 from models.inspection import STATUSES, TYPES
-from routes.console.components import fields, records
+from routes.console.components import fields, queries, records
 from routes.console.components.list_query import ListQuery, Pairs
 from routes.console.components.lists import Offer
 from routes.console.components.page import bp
@@ -22,10 +22,12 @@ from routes.console.components.records import RecordForm
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import capital, name, status
 from routes.console.pages.inspection_access import grants_section
+from routes.console.pages.visits import visit_section
 from routes.console.session import auth
 
 NAME, READINGS = "inspections", "reports_lead"
 OPEN_STATUSES = "in.(scheduled,in_progress)"
+WITHOUT_READINGS = "fire"
 DATED_STATUSES = ("scheduled", "completed")
 PERIODS = (
     ("month", datetime.timedelta(days=31)),
@@ -81,6 +83,12 @@ def require_date(texts: Mapping[str, str]) -> dict[str, str]:
     return {"date_visited": f"A {texts['status']} inspection needs a date."}
 
 
+def expects_readings(caller: Caller, column: str, row: Row) -> bool:
+    """Return whether the page lists lead readings, as that of a fire inspection does only if it has some."""
+    has_readings = f"select=id&inspection_id=eq.{row['id']}"
+    return row["inspection_type"] != WITHOUT_READINGS or queries.first_row(caller, READINGS, has_readings) is not None
+
+
 # Sections of the page
 
 
@@ -123,12 +131,15 @@ HOOKS[NAME] = Hooks(
     offers=narrower,
     views=views,
     hidden=("inspection_type",),
-    sections=(status_section, grants_section),
+    sections=(visit_section, status_section, grants_section),
+    may_add=lambda caller, row: queries.conducts(caller, row["id"]),
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
     initial={"status": "scheduled"},
     problems=require_date,
 )
 HOOKS[READINGS] = Hooks(
     part_of="inspection_id",
+    related=expects_readings,
+    quick={"gun_id": True, "result": False},
     describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
 )

@@ -16,10 +16,10 @@ from routes.auth import client_address, request_deadline
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
-from routes.console.pages.dashboard import COLUMNS, OPEN
+from routes.console.pages.dashboard import COLUMNS, OPEN, next_duties, next_findings
 from routes.console.session import auth
 
-ROWS: Final = 7
+ROWS: Final = 4
 DAYS_MAX: Final = 366
 VERSION: Final = hashlib.sha256(
     b"".join((STATIC_DIRECTORY / name).read_bytes() for name in sorted(STATIC_FILES))
@@ -57,6 +57,8 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
         "due": select(f"{OPEN}&date_visited=eq.{today}&order=id", total=True),
         "overdue": select(f"{OPEN}&date_visited=lt.{today}&order=date_visited,id", total=True),
         "results": select(f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"),
+        "findings": next_findings(caller, ROWS),
+        "duties": next_duties(caller, ROWS),
         "next": select(f"status=eq.scheduled&date_visited=gt.{today}&order=date_visited,id"),
     }
 

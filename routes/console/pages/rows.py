@@ -16,6 +16,7 @@ from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, prepare_rows, show_rows, value_cell
 from routes.console.components.lists import render_list
 from routes.console.components.page import bp, redirect_to, render_page
+from routes.console.components.quick_entry import quick_entry
 from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import name as name_of
@@ -33,6 +34,7 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
     prepare_rows(table, caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
+    may_add = may_edit or table.hooks.may_add(caller, row)
     found = [section(caller, row, may_edit) for section in table.hooks.sections]
     return render_page(
         "page.html",
@@ -42,7 +44,7 @@ def show_row(table: Table, caller: Caller, key: object) -> Response:
         heading=name_of(table.title(row)),
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
         lines=page_lines(table, caller, row),
-        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_edit)))],
+        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_add)))],
         actions=table.hooks.actions(caller, row, may_edit),
         foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
@@ -60,12 +62,13 @@ def entries_link(table: Table, caller: Caller, row: Row) -> list[tuple[str, str]
     return [(f"Audit log of this {table.noun}", url)]
 
 
-def related_rows(table: Table, caller: Caller, row: Row, may_edit: bool) -> list[Section | None]:
+def related_rows(table: Table, caller: Caller, row: Row, may_add: bool) -> list[Section | None]:
     """Return the lists of rows of other tables that refer to a row."""
     return [
-        related_section(other, caller, row, other.references[key.column], may_edit)
+        related_section(other, caller, row, other.references[key.column], may_add)
         for other, key in referring(table)
         if is_related(other, key.column) and other.permits(caller, Action.READ)
+        if other.hooks.related(caller, key.column, row)
     ]
 
 
@@ -75,7 +78,7 @@ def is_related(other: Table, column: str) -> bool:
     return grant is None or column in (grant.grantee, grant.target)
 
 
-def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_edit: bool) -> Section | None:
+def related_section(other: Table, caller: Caller, row: Row, reference: RowReference, may_add: bool) -> Section | None:
     key, is_grant = row[reference.key.referred_column], other.model.grant is not None
     text = f"select={other.list_select(caller)}&{reference.column}=eq.{key}&order={other.order}"
     if other.order != "id.desc":
@@ -83,12 +86,12 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     page = queries.first_page(caller, other.name, text, RELATED_SHOWN)
     if is_grant and not page.rows:
         return None
-    may_create = other.permits(caller, Action.INSERT) and (may_edit or reference != other.parent)
-    may_create = may_create and not is_grant
+    may_create = other.permits(caller, Action.INSERT) and (may_add or reference != other.parent)
+    may_create = may_create and not is_grant and not other.hooks.own_forms
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
         actions = grants.grant_links(other, caller, page.rows)
-    elif other.hooks.part_of == reference.column and may_edit and other.permits(caller, Action.UPDATE):
+    elif other.hooks.part_of == reference.column and may_add and other.permits(caller, Action.UPDATE):
         urls = {other.key_text(each): other.url(each) for each in page.rows}
         actions = {each: [("Edit", f"{url}/edit"), ("Delete", f"{url}/delete")] for each, url in urls.items()}
     return "related.html", {
@@ -97,6 +100,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
         "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
         "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create else "",
+        "quick": quick_entry(other, caller, row) if may_create and other.hooks.quick else None,
     }
 
 

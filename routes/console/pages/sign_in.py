@@ -8,11 +8,12 @@ import config
 from access.accounts import people
 from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import Scope
-from access.caller import Caller
+from access.caller import SERVICE_CALLER, Caller
 from access.decorators import authenticator, load_caller, public
 from engine.current import reading
 from models.errors import Fault
 from routes.auth import client_address, request_deadline
+from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, bp, reload_with_cookies, render_page
 from routes.console.session import auth
@@ -48,9 +49,15 @@ def sign_in() -> Response:
             "sign_in.html", fault_status(fault), email=email, problem=fault_message(fault), next=target
         )
         return with_retry_after(response, fault)
-    response = Response("", 303, {**HEADERS, "Location": target or f"{PATH}/"})
+    response = Response("", 303, {**HEADERS, "Location": target or first_page(signed_in.person.id)})
     auth.start_session(response, signed_in)
     return response
+
+
+def first_page(user_id: str) -> str:
+    """Return the page that a user opens after sign-in."""
+    inspector = queries.first_row(SERVICE_CALLER, "inspectors", f"select=id&user_id=eq.{user_id}")
+    return f"{PATH}/visits" if inspector is not None else f"{PATH}/"
 
 
 @bp.post("/sign-out")

@@ -14,6 +14,7 @@ from access.assignments import IDS_MAX
 from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from engine.current import reading
+from engine.duties.inspectors import LINKED_ROLE
 from engine.query.rule import Action
 from models import User
 from models.fields import TENANT_COLUMN
@@ -50,7 +51,9 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     user = require_user(caller, row["id"])
     with reading() as transaction:
         is_disabled = user.is_disabled(transaction.unix)
-    return "user_account.html", {"beside": True, "user": user, "is_disabled": is_disabled, "may_edit": may_edit}
+    inspector = queries.first_row(caller, "inspectors", f"select=id,name&user_id=eq.{user.id}")
+    values = {"user": user, "is_disabled": is_disabled, "may_edit": may_edit, "inspector": inspector}
+    return "user_account.html", {"beside": True, **values}
 
 
 def name_cell(row: Row) -> tuple[str, str]:
@@ -284,10 +287,14 @@ def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormVal
 HOOKS["users"] = Hooks(
     path="people",
     own_forms=True,
+    choice_columns=("email",),
     prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
     cells={"name": name_cell},
     allowed=policy.may_administer,
     sections=(account_section,),
     actions=assign_action,
     links=lambda row: [("Explain the access of this user", f"{PATH}/why?person={row['id']}")],
+)
+HOOKS["inspectors"] = Hooks(
+    choices={"user_id": f"role=eq.{LINKED_ROLE}"}, related=lambda caller, column, row: column != "user_id"
 )

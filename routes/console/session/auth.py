@@ -96,6 +96,18 @@ def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True
     return guarded(may_administer, "table users", "administrator", writes, shares_snapshot)
 
 
+def requires_call(function: str) -> Callable[[View], View]:
+    """Decorate a form that calls a function of the API."""
+    return guarded(
+        lambda profile: policy.may_call(profile.role, function), f"function {function}", f"call {function}", writes=True
+    )
+
+
+def requires_inspector(view: View) -> View:
+    """Decorate a page for users who are linked to an inspector."""
+    return guarded(lambda profile: profile.is_inspector, "this page", "inspector", writes=False)(view)
+
+
 def guarded(
     allowed: Callable[[GrantProfile], bool], denied: str, requirement: str, writes: bool, shares_snapshot: bool = True
 ) -> Callable[[View], View]:

@@ -1,0 +1,54 @@
+"""The form of one line that adds a row to an inspection, and keeps values for the next row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from flask import Response, request
+
+from access.caller import Caller
+from routes.console.components import queries
+from routes.console.components.fields import FormValues
+from routes.console.components.function_forms import FunctionForm
+from routes.console.components.page import bp, redirect_to
+from routes.console.components.records import RecordForm, field_of, save
+from routes.console.components.tables import HOOKS, NO_HOOKS, PATH, Row, Table, table_of
+from routes.console.session import auth
+from routes.postgrest.requests import UnknownPath
+
+
+def quick_record(table: Table, caller: Caller) -> RecordForm:
+    attributes = table.relation.attributes
+    quick = [field_of(table, caller, attributes[name]) for name in table.hooks.quick]
+    return RecordForm(table, tuple(replace(each, kind="text") if each.kind == "textarea" else each for each in quick))
+
+
+def quick_entry(table: Table, caller: Caller, inspection: Row) -> dict[str, object]:
+    """Return the values of the form on the page of an inspection."""
+    kept = {name: request.args.get(name, "") for name, is_kept in table.hooks.quick.items() if is_kept}
+    return {
+        "fields": quick_record(table, caller).fields,
+        "form_values": FormValues(kept),
+        "path": f"{PATH}/inspections/{inspection['id']}/add/{table.name}",
+        "noun": table.noun,
+    }
+
+
+@bp.post("/inspections/<int:key>/add/<table_name>")
+@auth.requires_session(writes=True)
+def add_row(caller: Caller, key: int, table_name: str) -> Response:
+    """Add a row, and return to the form with the values that it keeps."""
+    if not HOOKS.get(table_name, NO_HOOKS).quick:
+        raise UnknownPath
+    table = table_of(table_name)
+    record, back = quick_record(table, caller), f"/inspections/{key}"
+    values = record.read()
+
+    def store() -> Response:
+        queries.insert(table_name, {**values.row, "inspection_id": key})
+        kept = {each: values.typed[each] for each, is_kept in table.hooks.quick.items() if is_kept}
+        return redirect_to(f"{back}?{urlencode(kept)}", f"{table.label} added.", anchor=table_name)
+
+    form = FunctionForm(f"New {table.noun}", "Create", record.fields, back)
+    return save(values, store, lambda status: form.page(values, status))

@@ -1,0 +1,232 @@
+"""What is special about schedules: the duties of a building, common intervals, and one schedule for many buildings."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, g, request
+
+from access.caller import Caller
+from access.decorators import current_time
+from engine.current import local_day, reading
+from engine.query.rule import Action
+from models import Schedule
+from models.errors import Fault
+from routes.console.components import fields, queries
+from routes.console.components.display import Cell, Heading, Shown
+from routes.console.components.fields import Field, FormValues
+from routes.console.components.function_forms import FunctionForm, read_ids
+from routes.console.components.intervals import COMMON_INTERVALS
+from routes.console.components.list_query import ListQuery, parse_list_query
+from routes.console.components.lists import listing_of
+from routes.console.components.page import bp, render_confirmation
+from routes.console.components.records import PREVIEW, RecordForm, field_of, form_page, require_row, save, update_row
+from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.template_filters import capital, interval, lateness, name, status, words
+from routes.console.session import auth
+from routes.postgrest.encoding import decode_pairs
+from routes.postgrest.limits import LimitExceeded
+
+NAME, PLANS, BUILDINGS = "schedules", "inspection_plans", "buildings"
+DUTIES_SHOWN = 50
+BUILDINGS_MAX = 1_000
+PREVIEWED = 6
+PLAN = f"{PLANS}(inspection_id,due_on,inspections(id,date_visited,status))"
+COLUMNS = (
+    f"select=id,inspection_type,title,every,unit,grace_days,ended_on,open:{PLAN},last:{PLAN}"
+    "&open.outcome=is.null&last.outcome=eq.done&last.order=occurrence.desc&last.limit=1"
+)
+APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_due")
+SPREAD = Field(
+    "spread_days", "Days between buildings", "number", hint="Each further building is first due that many days later."
+)
+
+
+def title(row: Row) -> str:
+    return words(row["inspection_type"]) + (f", {name(row['title'], 60)}" if row["title"] else "")
+
+
+# The duties of a building
+
+
+def duties_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    table, today = table_of(NAME), local_day(current_time())
+    text = f"{COLUMNS}&building_id=eq.{row['id']}&order=ended_on.desc.nullsfirst,inspection_type,title,id"
+    rows = queries.first_page(caller, NAME, text, DUTIES_SHOWN).rows
+    headings = [Heading("Duty", ""), Heading("Interval", "wide"), Heading("Next due", "")]
+    headings += [Heading(label, "wide") for label in ("Booked for", "Last result")]
+    return "related.html", {
+        "title": "Duties",
+        "other": table,
+        "shown": Shown(headings, [duty_cells(each, today) for each in rows], [str(each["id"]) for each in rows]),
+        "actions": {str(each["id"]): duty_links(each) for each in rows} if may_edit else {},
+        "all": f"{PATH}{table.path}?building_id=eq.{row['id']}",
+        "new": f"{PATH}{table.path}/new?building_id={row['id']}" if may_edit else "",
+    }
+
+
+def duty_cells(row: Row, today: datetime.date) -> list[Cell]:
+    due, booked = Cell(f"Ended {row['ended_on']}" if row["ended_on"] else "–"), Cell("–")
+    for plan in row["open"]:
+        due, booked = Cell(due_text(plan, row, today)), visit_cell(plan)
+    last = [
+        Cell(f"{status(each['inspections']['status'])}, {visit_cell(each).text}", visit_cell(each).url)
+        for each in row["last"]
+    ]
+    every = capital(interval(row["every"], row["unit"]))
+    return [Cell(title(row), f"{PATH}/{NAME}/{row['id']}"), Cell(every), due, booked, *(last or [Cell("–")])]
+
+
+def due_text(plan: Row, schedule: Row, today: datetime.date) -> str:
+    """Return the due date of an open plan, and how late it is after the days of grace."""
+    is_late = str(today - datetime.timedelta(schedule["grace_days"])) > plan["due_on"]
+    return f"{plan['due_on']}, {lateness(plan['due_on'], today)}" if is_late else str(plan["due_on"])
+
+
+def visit_cell(plan: Row) -> Cell:
+    return Cell(plan["inspections"]["date_visited"] or "No date", f"{PATH}/inspections/{plan['inspection_id']}")
+
+
+def duty_links(row: Row) -> list[tuple[str, str]]:
+    links = [("Skip", f"{PATH}/inspections/{each['inspection_id']}/skip_occurrence") for each in row["open"]]
+    return [*links, *([("End", f"{PATH}/{NAME}/{row['id']}/end")] if not row["ended_on"] else [])]
+
+
+# The form of a schedule
+
+
+def schedule_section(texts: Mapping[str, str]) -> Section:
+    """Return the common intervals and, if the form has an interval, its next dates."""
+    offers = []
+    for each in COMMON_INTERVALS:
+        label = f"{words(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
+        first_due = texts.get("first_due") or local_day(current_time())
+        query = urlencode({**request.args, "first_due": first_due, **asdict(each)})
+        offers.append((label, f"{request.path}?{query}"))
+    return "schedule_form.html", {"offers": offers, "dates": shown_dates(texts)}
+
+
+def preview(caller: Caller, texts: Mapping[str, str]) -> list[str]:
+    """Return the first dates of a schedule's form. Raise a fault if its interval is not valid."""
+    arguments = {f"p_{each}": texts.get(each, "").strip() for each in ("every", "unit", "first_due")}
+    with reading() as transaction:
+        dates: list[str] = queries.call(transaction, caller, "preview_schedule", {**arguments, "p_count": PREVIEWED})
+    return dates
+
+
+def shown_dates(texts: Mapping[str, str]) -> list[str]:
+    try:
+        return preview(g.caller, texts)
+    except Fault:
+        return []
+
+
+def end_form() -> RecordForm:
+    hint = "An open inspection that is due later is deleted, unless it was edited."
+    return RecordForm(
+        table_of(NAME), (Field("ended_on", "Ended on", "date", required=True, hint=hint),), title="End the schedule"
+    )
+
+
+@bp.get(f"/{NAME}/<int:key>/end")
+@auth.requires(Action.UPDATE, Schedule)
+def show_end(caller: Caller, key: int) -> Response:
+    row = require_row(caller, Action.UPDATE, NAME, f"id=eq.{key}")
+    return form_page(end_form(), FormValues({"ended_on": str(local_day(current_time()))}), row)
+
+
+@bp.post(f"/{NAME}/<int:key>/end")
+@auth.requires(Action.UPDATE, Schedule)
+def end(caller: Caller, key: int) -> Response:
+    return update_row(table_of(NAME), caller, key, end_form())
+
+
+# One schedule for many buildings
+
+
+def apply_action(caller: Caller, query: ListQuery) -> list[tuple[str, str]]:
+    if not table_of(NAME).permits(caller, Action.INSERT):
+        return []
+    text = urlencode({"buildings": query.url().partition("?")[2]})
+    return [("Apply a schedule", f"{PATH}/{NAME}/apply?{text}")]
+
+
+def apply_fields(caller: Caller) -> tuple[Field, ...]:
+    table = table_of(NAME)
+    return (*(field_of(table, caller, table.relation.attributes[each]) for each in APPLIED), SPREAD)
+
+
+def apply_form(caller: Caller, number: int, values: Mapping[str, str], ids: str = "") -> FunctionForm:
+    back = f"/{BUILDINGS}?{request.args.get('buildings', '')}".rstrip("?")
+    heading = f"Apply a schedule to {number:,} {'building' if number == 1 else 'buildings'}"
+    hidden = (("ids", ids),) if ids else ()
+    return FunctionForm(heading, "Continue", apply_fields(caller), back, hidden, schedule_section(values))
+
+
+def chosen_buildings(caller: Caller) -> list[int]:
+    """Return the buildings of the URL's list on which the caller may make schedules."""
+    listing = listing_of(table_of(BUILDINGS), caller)
+    query = parse_list_query(listing, decode_pairs(request.args.get("buildings", "").encode()))
+    found = queries.select_rows(caller, BUILDINGS, query.text(), limit=BUILDINGS_MAX + 1, within=Action.UPDATE).rows
+    if len(found) > BUILDINGS_MAX:
+        raise LimitExceeded(BUILDINGS_MAX, "buildings at once")
+    return [row["id"] for row in found]
+
+
+@bp.get(f"/{NAME}/apply")
+@auth.requires(Action.INSERT, Schedule)
+def show_apply(caller: Caller) -> Response:
+    return apply_form(caller, len(chosen_buildings(caller)), request.args).page(FormValues(request.args))
+
+
+@bp.post(f"/{NAME}/apply")
+@auth.requires(Action.INSERT, Schedule)
+def confirm_apply(caller: Caller) -> Response:
+    """Ask before the schedules are made. The form of the question names the buildings."""
+    ids = chosen_buildings(caller)
+    values = fields.read_texts(apply_fields(caller), g.form)
+    form = apply_form(caller, len(ids), values.typed)
+    if PREVIEW in g.form:
+        return form.page(values)
+
+    def ask() -> Response:
+        dates = ", ".join(preview(caller, values.typed))
+        every = interval(int(values.typed["every"]), values.typed["unit"])
+        return render_confirmation(
+            f"{form.title}?",
+            f"{words(values.typed['inspection_type'])}, {every}, first on {dates}. A building that has it is left out.",
+            verb="Apply",
+            action=f"/{NAME}/apply/confirm?{urlencode({'buildings': request.args.get('buildings', '')})}",
+            back=form.back,
+            fields=(*values.typed.items(), ("ids", ",".join(map(str, ids)))),
+        )
+
+    return save(values, ask, lambda code: form.page(values, code))
+
+
+@bp.post(f"/{NAME}/apply/confirm")
+@auth.requires_call("apply_schedule")
+def apply(caller: Caller) -> Response:
+    ids = read_ids([g.form.get("ids", "")])
+    values = fields.read_texts(apply_fields(caller), g.form)
+
+    def call(arguments: dict[str, Any]) -> str:
+        counts = queries.call_to_write("apply_schedule", {**arguments, "p_building_ids": ids})
+        return f"{counts['made']} schedules created, {counts['already']} existed before."
+
+    return apply_form(caller, len(ids), values.typed, ",".join(map(str, ids))).submit(call)
+
+
+HOOKS[NAME] = Hooks(
+    part_of="building_id",
+    title=title,
+    title_columns=("title",),
+    related=lambda caller, column, row: column != "building_id",
+    form_section=lambda texts: schedule_section(texts),
+    actions=lambda caller, row, may_edit: [("End", f"{PATH}/{NAME}/{row['id']}/end")] if may_edit else [],
+)
+HOOKS[PLANS] = Hooks(part_of="inspection_id", related=lambda caller, column, row: column != "inspection_id")

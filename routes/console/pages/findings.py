@@ -1,0 +1,238 @@
+"""What is special about findings: the list by deadline, and the forms that move them, one or many."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response, g, request
+from werkzeug.datastructures import MultiDict
+
+from access import findings, policy
+from access.caller import Caller
+from access.decorators import current_time, load_caller
+from access.findings import Move
+from engine.current import database, local_day, reading, writing
+from models.finding import FIXED, OPEN, STATUSES, VERIFIED, WAIVED
+from models.types import read_date
+from routes.console.components import queries
+from routes.console.components.fields import Field, FormValues
+from routes.console.components.function_forms import FunctionForm, read_ids
+from routes.console.components.page import Pairs, bp
+from routes.console.components.tables import HOOKS, PATH, Hooks, Row, table_of
+from routes.console.components.template_filters import deadline, name
+from routes.console.session import auth
+from routes.console.session.redirects import safe_redirect
+from routes.postgrest.requests import UnknownPath
+
+NAME = "findings"
+SHOWN_MAX = 200
+COLUMNS = "select=id,inspection_id,place,item,description,severity,status,due_at"
+NOTE = Field("note", "Note", "textarea")
+REQUIRED_NOTE = Field("note", "Note", "textarea", required=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingMove:
+    """A button of findings: its label, the statuses that it applies to, its form, and the target that it asks for."""
+
+    verb: str
+    done: str
+    sources: tuple[str, ...]
+    target: str
+    fields: tuple[Field, ...] = (REQUIRED_NOTE,)
+
+
+MOVES: Mapping[str, FindingMove] = {
+    "fixed": FindingMove("Fixed", "fixed", (OPEN,), FIXED, (NOTE,)),
+    "verified": FindingMove("Verified", "verified", (OPEN, FIXED), VERIFIED, (NOTE,)),
+    "waived": FindingMove("Waive", "waived", (OPEN, FIXED), WAIVED),
+    "extended": FindingMove(
+        "Extend", "extended", (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
+    ),
+    "reopened": FindingMove("Reopen", "reopened", (FIXED, VERIFIED, WAIVED), OPEN),
+}
+"""The moves by the kind of event that they add."""
+
+
+# Deadlines
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(current_time(), datetime.UTC)
+
+
+def start_of(day: datetime.date) -> datetime.datetime:
+    """Return the moment at which a day begins in TIMEZONE."""
+    return datetime.datetime.combine(day, datetime.time(), database().time_zone).astimezone(datetime.UTC)
+
+
+def due_text(row: Row) -> str:
+    """Return the day of the deadline, and for an open finding how late it is."""
+    day = local_day(datetime.datetime.fromisoformat(row["due_at"]).timestamp())
+    return f"{deadline(row['due_at'], now())}, {day}" if row["status"] == OPEN else str(day)
+
+
+def due_cell(row: Row) -> tuple[str, str]:
+    """Return the deadline. A list, whose rows have fewer columns than a page, has no room for the day."""
+    is_listed = "closed_at" not in row and row["status"] == OPEN
+    return deadline(row["due_at"], now()) if is_listed else due_text(row), ""
+
+
+def named_deadlines() -> dict[tuple[str, str], Pairs]:
+    """Return the filters of the list by deadline, as of now."""
+    moment, today = now(), local_day(current_time())
+    since = ("due_at", f"gte.{moment.isoformat()}")
+    return {
+        ("due_at", "late"): (("due_at", f"lt.{moment.isoformat()}"),),
+        ("due_at", "today"): (since, ("due_at", f"lt.{start_of(today + datetime.timedelta(1)).isoformat()}")),
+        ("due_at", "week"): (since, ("due_at", f"lt.{start_of(today + datetime.timedelta(7)).isoformat()}")),
+    }
+
+
+def add_buildings(caller: Caller, rows: list[Row]) -> None:
+    """Add the names of the buildings to findings."""
+    ids = {row["inspection_id"] for row in rows if "inspection_id" in row}
+    if not ids:
+        return
+    text = f"select=id,buildings(name)&id=in.({','.join(map(str, ids))})"
+    found = queries.select_rows(caller, "inspections", text, limit=len(ids)).rows
+    names = {each["id"]: each["buildings"]["name"] for each in found if each["buildings"]}
+    for row in rows:
+        row["building"] = names.get(row["inspection_id"])
+
+
+def inspection_cell(row: Row) -> tuple[str, str]:
+    title = table_of("inspections").title(row["inspections"]) if row.get("inspections") else "Inspection"
+    place = f"{name(row['building'], 40)}, " if row.get("building") else ""
+    return place + title, f"{PATH}/inspections/{row['inspection_id']}"
+
+
+def views() -> list[tuple[str, str]]:
+    return [
+        ("Late", "status=eq.open&due_at=late"),
+        ("Today", "status=eq.open&due_at=today"),
+        ("This week", "status=eq.open&due_at=week"),
+        ("To verify", "status=eq.fixed"),
+        ("Open", "status=eq.open"),
+        ("All", ""),
+    ]
+
+
+# Moves
+
+
+def movable(caller: Caller, kind: str, ids: Sequence[int]) -> set[int]:
+    """Return those of the visible findings to which the caller may add this kind of event."""
+    due_at = "" if kind == "extended" else None
+    with reading() as transaction:
+        found = findings.read_findings(transaction, caller, Move(MOVES[kind].target, due_at=due_at), ids)
+    return {each.id for each in found if each.is_allowed}
+
+
+def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
+    """Return the findings of an inspection and those of its case that are not closed, with the moves of each."""
+    text = f"{COLUMNS}&or=(inspection_id.eq.{key},and(case_id.eq.{case_id},status.in.({OPEN},{FIXED})))&order=due_at,id"
+    rows = queries.first_page(caller, NAME, text, SHOWN_MAX).rows
+    ids = [row["id"] for row in rows]
+    allowed = {kind: movable(caller, kind, ids) for kind in ("fixed", "verified")}
+    for row in rows:
+        row["due"] = due_text(row)
+        row["moves"] = [
+            (kind, MOVES[kind].verb)
+            for kind, permitted in allowed.items()
+            if row["id"] in permitted and row["status"] in MOVES[kind].sources
+        ]
+    return sorted(rows, key=lambda row: STATUSES.index(row["status"]))
+
+
+def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+    """Return the buttons of a finding's page."""
+    return [
+        (move.verb, f"{PATH}/{NAME}/move/{kind}?ids={row['id']}&back=/{NAME}/{row['id']}")
+        for kind, move in MOVES.items()
+        if row["status"] in move.sources and movable(caller, kind, [row["id"]])
+    ]
+
+
+def form_of(kind: str, source: MultiDict[str, str]) -> tuple[list[int], FunctionForm]:
+    """Return the findings that a request names, and the form that moves them. `all` names those of a list's page."""
+    if kind not in MOVES:
+        raise UnknownPath
+    ids = read_ids((*source.getlist("ids"), source.get("all", "")))
+    move, back = MOVES[kind], safe_redirect(PATH + source.get("back", "")).removeprefix(PATH)
+    title = f"{move.verb}: {len(ids)} {'finding' if len(ids) == 1 else 'findings'}"
+    hidden = (("ids", ",".join(map(str, ids))), ("back", back), ("visit", source.get("visit", "")))
+    return ids, FunctionForm(title, move.verb, move.fields, back or f"/{NAME}", hidden)
+
+
+@bp.get(f"/{NAME}/move/<kind>")
+@auth.requires_session()
+def show_move(caller: Caller, kind: str) -> Response:
+    ids, form = form_of(kind, request.args)
+    if movable(caller, kind, ids) != set(ids):
+        raise policy.PermissionDenied("permission denied for function move_findings")
+    return form.page(FormValues({}))
+
+
+@bp.post(f"/{NAME}/move/<kind>")
+@auth.requires_call("move_findings")
+def submit_move(caller: Caller, kind: str) -> Response:
+    ids, form = form_of(kind, g.form)
+
+    def call(arguments: dict[str, Any]) -> str:
+        if "p_due_at" in arguments:
+            day = datetime.date.fromisoformat(read_date(arguments["p_due_at"])) + datetime.timedelta(1)
+            arguments["p_due_at"] = (start_of(day) - datetime.timedelta(seconds=1)).isoformat()
+        arguments["p_to"] = MOVES[kind].target
+        with writing() as transaction:
+            mover = load_caller(transaction)
+            moved = sum(
+                queries.call(
+                    transaction, mover, "move_findings", {**arguments, "p_finding_ids": group, "p_inspection_id": visit}
+                )["moved"]
+                for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
+            )
+        return f"{moved} {'finding' if moved == 1 else 'findings'} {MOVES[kind].done}."
+
+    return form.submit(call)
+
+
+def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[object, list[int]]:
+    """Return the findings by the inspection that verifies them: by default the one that found them."""
+    if visit or kind != "verified":
+        return {visit: ids}
+    rows = queries.select_rows(
+        caller, NAME, f"select=id,inspection_id&id=in.({','.join(map(str, ids))})", limit=len(ids)
+    )
+    groups: dict[object, list[int]] = {}
+    for row in rows.rows:
+        groups.setdefault(row["inspection_id"], []).append(row["id"])
+    if sum(map(len, groups.values())) != len(ids):
+        raise UnknownPath
+    return groups
+
+
+HOOKS[NAME] = Hooks(
+    badges=("severity", "status"),
+    prepare=add_buildings,
+    cells={"due_at": due_cell, "inspection_id": inspection_cell},
+    title_columns=("status",),
+    hidden=("ref",),
+    without_field=("ref",),
+    filters=lambda caller: {"due_at": {"late": "Late", "today": "Today", "week": "This week"}},
+    named=named_deadlines,
+    views=views,
+    counts_views=True,
+    bulk=lambda caller: [
+        (move.verb, f"{PATH}/{NAME}/move/{kind}")
+        for kind, move in MOVES.items()
+        if policy.may_move_findings(caller.profile, kind)
+    ],
+    actions=move_links,
+    related=lambda caller, column, row: False,
+    quick={"place": True, "item": False, "description": False, "severity": True},
+)
+HOOKS["finding_events"] = Hooks(part_of="finding_id", related=lambda caller, column, row: column == "finding_id")

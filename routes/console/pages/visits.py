@@ -1,0 +1,186 @@
+"""The visits of inspectors: the page "My visits", and on an inspection's page its findings, its case and its forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from flask import Response
+
+from access import policy
+from access.caller import Caller
+from access.decorators import current_time
+from engine.current import local_day
+from routes.console.components import fields, queries
+from routes.console.components.display import Cell, Heading, Shown
+from routes.console.components.fields import Field, FormValues
+from routes.console.components.function_forms import FunctionForm
+from routes.console.components.page import bp, render_page
+from routes.console.components.quick_entry import quick_entry
+from routes.console.components.tables import PATH, Row, Section, table_of
+from routes.console.components.template_filters import badge, name, status
+from routes.console.pages.duties import due_text
+from routes.console.pages.findings import findings_of_case
+from routes.console.session import auth
+from routes.postgrest.requests import UnknownPath
+
+NAME = "inspections"
+VISITS_SHOWN = 50
+OPEN_STATUSES, OUTCOMES = ("scheduled", "in_progress"), ("completed", "failed")
+VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
+PLAN_COLUMNS = (
+    "select=inspection_id,round,due_on,outcome,case_id,schedules(id,grace_days),"
+    "inspections(id,date_visited,status,inspectors(name))"
+)
+
+
+@bp.get("/visits")
+@auth.requires_inspector
+def my_visits(caller: Caller) -> Response:
+    """Show the open visits of the caller's inspector."""
+    today = local_day(current_time())
+    inspector = queries.first_row(caller, "inspectors", f"select=id&user_id=eq.{caller.id}")
+    is_open = f"inspector_id=eq.{inspector['id'] if inspector else 0}&status=in.({','.join(OPEN_STATUSES)})"
+    parts = (
+        ("Late", f"{is_open}&date_visited=lt.{today}"),
+        ("Today", f"{is_open}&date_visited=eq.{today}"),
+        ("Next", f"{is_open}&or=(date_visited.gt.{today},date_visited.is.null)"),
+    )
+    found = [
+        (label, text, queries.first_page(caller, NAME, f"{VISIT_COLUMNS}&{text}&order=date_visited,id", VISITS_SHOWN))
+        for label, text in parts
+    ]
+    return render_page("visits.html", parts=found, today=today)
+
+
+# The first section of an inspection's page
+
+
+def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    """Return the findings of an inspection and its case, with forms if the caller conducts it."""
+    case = read_case(caller, row["id"])
+    plan = next((each for each in case if each["inspection_id"] == row["id"]), None)
+    conducts = queries.conducts(caller, row["id"])
+    return "inspection_visit.html", {
+        "first": True,
+        "key": row["id"],
+        "due": due_link(plan),
+        "forms": offered_forms(caller, row, plan, case) if conducts else (),
+        "findings": findings_of_case(caller, row["id"], plan["case_id"] if plan is not None else row["id"]),
+        "quick": quick_entry(table_of("findings"), caller, row) if conducts else None,
+        "case": show_case(case, row["id"]) if len(case) > 1 else None,
+    }
+
+
+def due_link(plan: Row | None) -> tuple[str, str] | None:
+    """Return the due date and the URL of the schedule that requires an inspection."""
+    if plan is None or plan["schedules"] is None:
+        return None
+    today = local_day(current_time())
+    text = plan["due_on"] if plan["outcome"] else due_text(plan, plan["schedules"], today)
+    return text, f"{PATH}/schedules/{plan['schedules']['id']}"
+
+
+def read_case(caller: Caller, key: int) -> list[Row]:
+    """Return the plans of the case of an inspection, by round, as far as the caller sees them."""
+    plan = queries.first_row(caller, "inspection_plans", f"select=case_id&inspection_id=eq.{key}")
+    if plan is None:
+        return []
+    text = f"{PLAN_COLUMNS}&case_id=eq.{plan['case_id']}&order=round"
+    return queries.select_rows(caller, "inspection_plans", text, limit=queries.EMBEDDED_MAX).rows
+
+
+def show_case(case: list[Row], key: int) -> Shown:
+    headings = [Heading("Round", "n"), Heading("Date", "when"), Heading("Status", ""), Heading("Inspector", "wide")]
+    rows = []
+    for each in case:
+        visit = each["inspections"]
+        url = f"{PATH}/{NAME}/{visit['id']}" if visit["id"] != key else ""
+        inspector = name(visit["inspectors"]["name"]) if visit["inspectors"] else "–"
+        state = Cell(status(visit["status"]), badge=badge(visit["status"]))
+        rows.append([Cell(str(each["round"])), Cell(visit["date_visited"] or "No date", url), state, Cell(inspector)])
+    return Shown(headings, rows, [str(each["inspection_id"]) for each in case])
+
+
+# Forms that call functions
+
+
+@dataclass(frozen=True, slots=True)
+class VisitForm:
+    """A form of an inspection's page: its button, its fields, and the message after it."""
+
+    verb: str
+    fields: tuple[Field, ...]
+    done: str
+
+
+VISIT_FORMS: Mapping[str, VisitForm] = {
+    "start_visit": VisitForm("Start visit", (), "Visit started."),
+    "close_visit": VisitForm(
+        "Close visit",
+        (
+            Field(
+                "status", "Result", "select", True, fields.choices(OUTCOMES, {each: status(each) for each in OUTCOMES})
+            ),
+            Field("date_visited", "Visited on", "date"),
+            Field("reinspect_on", "Re-inspect on", "date", hint="If the visit failed."),
+        ),
+        "Visit closed.",
+    ),
+    "reinspect": VisitForm(
+        "Re-inspect", (Field("date_visited", "Date", "date", required=True),), "Re-inspection scheduled."
+    ),
+    "skip_occurrence": VisitForm(
+        "Skip", (Field("reason", "Reason", "textarea", required=True),), "Skipped. The next inspection is scheduled."
+    ),
+}
+"""The forms by the function that they call."""
+
+
+def offered_forms(caller: Caller, row: Row, plan: Row | None, case: list[Row]) -> list[tuple[str, str]]:
+    """Return the functions that apply to an inspection in its state, and their buttons."""
+    is_open = row["status"] in OPEN_STATUSES
+    applies = {
+        "start_visit": row["status"] == OPEN_STATUSES[0],
+        "close_visit": is_open,
+        "reinspect": row["status"] in OUTCOMES and all(each["outcome"] for each in case),
+        "skip_occurrence": is_open and plan is not None and plan["schedules"] and not plan["outcome"],
+    }
+    return [
+        (function, VISIT_FORMS[function].verb)
+        for function, holds in applies.items()
+        if holds and policy.may_call(caller.role, function)
+    ]
+
+
+def form_of(function: str, caller: Caller, key: int) -> FunctionForm:
+    """Return the form for an inspection; raise UnknownPath, or PermissionDenied if the caller does not conduct it."""
+    table = table_of(NAME)
+    row = queries.first_row(caller, NAME, f"select={table.select('*')}&id=eq.{key}")
+    if row is None:
+        raise UnknownPath
+    if not queries.conducts(caller, key):
+        raise policy.PermissionDenied(f"permission denied for function {function}")
+    form = VISIT_FORMS[function]
+    return FunctionForm(f"{form.verb}: {table.describe(row)}", form.verb, form.fields, f"/{NAME}/{key}")
+
+
+def show_visit_form(function: str, caller: Caller, key: int) -> Response:
+    today = str(local_day(current_time())) if function == "close_visit" else ""
+    return form_of(function, caller, key).page(FormValues({"date_visited": today}))
+
+
+def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
+    def call(arguments: dict[str, Any]) -> str:
+        queries.call_to_write(function, {**arguments, "p_inspection_id": key})
+        return VISIT_FORMS[function].done
+
+    return form_of(function, caller, key).submit(call)
+
+
+for each in VISIT_FORMS:
+    for method, view in (("GET", show_visit_form), ("POST", submit_visit_form)):
+        guarded_view = auth.requires_call(each)(partial(view, each))
+        bp.add_url_rule(f"/{NAME}/<int:key>/{each}", f"{method} {each}", guarded_view, methods=[method])

@@ -1,0 +1,86 @@
+"""A visit on a telephone: findings, a failed visit, and the users who fix and verify what it found."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from tests.clients.server import KEYS
+from tests.conftest import MIA
+from tests.console.conftest import DESK, PHONE, Service
+from tests.console.test_browser import OVERFLOW, RUN_AXE, SMALL, axe
+
+REPRESENTATION = "return=representation"
+HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}", "Prefer": REPRESENTATION}
+SEVERITIES = ("Life threatening", "Severe", "Moderate", "Low")
+
+__all__ = ["axe"]
+
+
+@pytest.fixture
+def visit(service: Service) -> str:
+    """Give Mia a fire inspection of today in Harbor House, and return its page."""
+    row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled", "inspector_id": 2}
+    row["date_visited"] = str(datetime.now(UTC).date())
+    link = httpx.patch(f"{service.url}/inspectors?id=eq.2", headers=HEADS, json={"user_id": MIA})
+    made = httpx.post(f"{service.url}/inspections", headers=HEADS, json=row)
+    assert (link.status_code, made.status_code) == (200, 201), made.text
+    return f"/console/inspections/{made.json()[0]['id']}"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_visit_from_the_first_finding_to_the_verified_one(open_page: Callable, visit: str, scripts: bool) -> None:
+    mia = open_page("mia", scripts=scripts, size=PHONE)
+    mia.goto("/console/visits")
+    mia.get_by_role("region", name="Today").get_by_role("link", name="Harbor House").click()
+    mia.get_by_role("button", name="Start visit").click()
+    mia.get_by_text("Visit started.").wait_for()
+    mia.get_by_label("Place").fill("3D, hall")
+    mia.get_by_label("Severity").select_option(label=SEVERITIES[0])
+    for number in range(4):
+        mia.get_by_label("Item").fill(f"Item {number}")
+        mia.get_by_label("Description").fill(f"Defect {number}")
+        mia.get_by_role("button", name="Add finding").click()
+        mia.get_by_role("link", name=f"Defect {number} 3D, hall").wait_for()
+    assert mia.evaluate(OVERFLOW) <= 0
+
+    mia.get_by_role("link", name="Close visit").click()
+    mia.get_by_label("Result").select_option("failed")
+    mia.get_by_label("Re-inspect on").fill(str(datetime.now(UTC).date() + timedelta(7)))
+    mia.get_by_role("button", name="Close visit").click()
+    mia.get_by_text("Visit closed.").wait_for()
+    mia.get_by_role("heading", name="Case").wait_for()
+
+    moe = open_page("moe", scripts=scripts, size=PHONE)
+    moe.goto(visit)
+    assert moe.get_by_role("button", name="Verified").count() == 0
+    moe.get_by_role("button", name="Fixed Defect 0").click()
+    moe.get_by_text("1 finding fixed.").wait_for()
+
+    ada = open_page("ada", scripts=scripts)
+    ada.goto("/console/findings")
+    ada.get_by_role("link", name="To verify 1").click()
+    ada.get_by_label("Choose Defect 0").check()
+    ada.get_by_role("button", name="Verified").click()
+    ada.get_by_role("button", name="Verified").click()
+    assert ada.get_by_role("status").inner_text() == "1 finding verified."
+    ada.get_by_text("No findings match.").wait_for()
+
+
+def test_pages_of_an_inspector_are_accessible(open_page: Callable, axe: str, visit: str) -> None:
+    page = open_page("mia")
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for path in ("/console/visits", visit, f"{visit}/close_visit", "/console/findings"):
+            page.goto(path)
+            page.evaluate(axe)
+            found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
+            found += [(path, "small", each) for each in page.evaluate(SMALL)]
+            for size in (PHONE, DESK):
+                page.set_viewport_size(size)
+                if page.evaluate(OVERFLOW) > 0:
+                    found.append((path, "wider than the screen", size["width"]))
+
+    assert found == []

@@ -1,0 +1,200 @@
+"""Duties of a building: their list, and the forms that create, end, skip and apply schedules."""
+
+import html
+import re
+from collections.abc import Callable
+
+import pytest
+
+from routes.console.components.intervals import COMMON_INTERVALS
+from tests.console.duty_rows import set_clock
+from tests.support.set_clock import SetClock
+
+BUILDING, NEW, APPLY = "/console/buildings/1", "/console/schedules/new", "/console/schedules/apply"
+SCHEDULE = {
+    "building_id": 1, "inspection_type": "fire", "title": "Alarms", "every": 3, "unit": "month",
+    "first_due": "2026-01-31", "grace_days": 5,
+}  # fmt: skip
+TYPED = {"inspection_type": "fire", "title": "Exits", "every": "1", "unit": "year", "first_due": "2026-01-31"}
+IN_BOSTON = f"{APPLY}?buildings=city%3Deq.Boston"
+
+
+@pytest.fixture(autouse=True)
+def clock(app: object) -> SetClock:
+    return set_clock(app)
+
+
+@pytest.fixture
+def schedule(api: Callable) -> int:
+    made = api("service").post("/schedules", SCHEDULE, prefer="return=representation")
+    return made.json[0]["id"]
+
+
+def open_inspection(api: Callable, schedule: int) -> int:
+    [plan] = api("service").get(f"/inspection_plans?schedule_id=eq.{schedule}&outcome=is.null").json
+    return plan["inspection_id"]
+
+
+def duty(page: str) -> list[str]:
+    """Return the cells of the duty Alarms on a building's page."""
+    found = re.search(r"<tr>(?:(?!</tr>).)*Fire, Alarms.*?</tr>", page, re.DOTALL)
+    assert found, page
+    return [" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in re.findall(r"<td.*?</td>", found[0], re.DOTALL)]
+
+
+def schedules(api: Callable, title: str) -> list[tuple[int, str]]:
+    rows = api("service").get(f"/schedules?title=eq.{title}&order=building_id").json
+    return [(each["building_id"], each["first_due"]) for each in rows]
+
+
+def test_duties_have_due_date_booking_and_last_result(browse: Callable, api: Callable, schedule: int) -> None:
+    ada, service = browse("ada"), api("service")
+    late = duty(ada.page(BUILDING))
+
+    service.patch(f"/inspections?id=eq.{open_inspection(api, schedule)}", {"status": "failed"})
+    service.patch(f"/inspections?id=eq.{open_inspection(api, schedule)}", {"date_visited": "2026-04-15"})
+
+    number = f"schedule {schedule}"
+    assert late == [
+        "Fire, Alarms", "Every 3 months", "2026-01-31, late by 38 days", "2026-01-31", "–",
+        f"Skip {number} End {number}",
+    ]  # fmt: skip
+    assert duty(ada.page(BUILDING))[2:5] == ["2026-04-30", "2026-04-15", "Failed, 2026-01-31"]
+
+
+def test_due_date_within_the_days_of_grace_is_not_late(browse: Callable, clock: SetClock, schedule: int) -> None:
+    clock.set("2026-02-05T12:00:00+00:00")
+
+    assert duty(browse("ada").page(BUILDING))[2] == "2026-01-31"
+
+
+def test_ended_duty_has_no_due_date(browse: Callable, api: Callable, schedule: int) -> None:
+    ada = browse("ada")
+    path = f"/console/schedules/{schedule}/end"
+    assert 'value="2026-03-10"' in ada.page(path)
+    wrong = ada.send(path, {"ended_on": "soon"})
+    assert (wrong.status_code, "Ended on: " in wrong.text) == (400, True)
+
+    ended = ada.fill_in(path, {"ended_on": "2026-01-01"})
+
+    assert ended.headers["Location"].startswith(f"{BUILDING}?done=")
+    assert duty(ada.page(BUILDING))[2:] == ["Ended 2026-01-01", "–", "–", ""]
+
+
+def test_skipped_occurrence_has_a_reason(browse: Callable, api: Callable, schedule: int) -> None:
+    ada, inspection = browse("ada"), open_inspection(api, schedule)
+    path = f"/console/inspections/{inspection}/skip_occurrence"
+    without = ada.fill_in(path, {})
+    assert (without.status_code, "Reason is required." in without.text) == (400, True)
+
+    skipped = ada.fill_in(path, {"reason": "Closed for works"})
+
+    assert "Skipped. The next inspection is scheduled." in ada.page(skipped.headers["Location"])
+    assert "Closed for works" in ada.page(f"/console/inspections/{inspection}")
+    assert duty(ada.page(BUILDING))[2] == "2026-04-30"
+
+
+@pytest.mark.parametrize(("who", "status"), [("moe", 403), ("bob", 404), ("ada", 200)])
+def test_duties_are_changed_by_the_admins_of_the_client(
+    browse: Callable, api: Callable, schedule: int, who: str, status: int
+) -> None:
+    user, inspection = browse(who), open_inspection(api, schedule)
+
+    for path in (f"/console/schedules/{schedule}/end", f"/console/inspections/{inspection}/skip_occurrence"):
+        assert user.get(path).status_code == status, path
+    if who != "bob":
+        page = user.page(BUILDING)
+        assert ("Skip<" in page, "New schedule" in page) == (who == "ada", who == "ada")
+
+
+# The form of a schedule
+
+
+def test_common_intervals_fill_in_the_form_with_their_dates(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    page = ada.page(f"{NEW}?building_id=1")
+    links = [html.unescape(each) for each in re.findall(rf'href="({NEW}\?[^"]+)"', page)]
+    assert len(links) == len(COMMON_INTERVALS)
+
+    for link, interval in zip(links, COMMON_INTERVALS, strict=True):
+        made = ada.fill_in(link, {"first_due": "2026-01-31"}, ada.page(link))
+        assert made.headers["Location"].startswith(f"{BUILDING}?done="), made.text
+        rows = api("service").get("/schedules?order=id.desc&limit=1&select=title,every,unit,basis").json
+        assert rows == [
+            {"title": interval.title, "every": interval.every, "unit": interval.unit, "basis": interval.basis}
+        ]
+
+
+def test_preview_shows_the_next_dates_and_creates_nothing(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+
+    preview = ada.send(NEW, {**TYPED, "every": "3", "unit": "month", "building_id": "1", "preview": "1"})
+
+    assert (preview.status_code, "2026-07-31" in preview.text, 'value="Exits"' in preview.text) == (200, True, True)
+    assert schedules(api, "Exits") == []
+
+
+def test_invalid_interval_is_a_problem_of_the_form(browse: Callable) -> None:
+    answer = browse("ada").send(NEW, {**TYPED, "building_id": "1", "every": "0"})
+
+    assert (answer.status_code, "Every is at least 1." in answer.text) == (400, True)
+
+
+# One schedule for many buildings
+
+
+def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    link = re.search(r'href="([^"]+)">Apply a schedule<', ada.page("/console/buildings?state=eq.MA"))
+    assert link
+    path = html.unescape(link[1])
+    assert "Apply a schedule to 3 buildings" in ada.page(path)
+
+    question = ada.fill_in(path, {**TYPED, "spread_days": "7"})
+    assert question.status_code == 200
+    assert "Apply a schedule to 3 buildings?" in question.text
+    assert "first on 2026-01-31, 2027-01-31" in question.text
+    assert schedules(api, "Exits") == []
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', question.text))
+    applied = [ada.client.post(f"{APPLY}/confirm?{path.partition('?')[2]}", data=fields) for _ in range(2)]
+
+    assert [each.headers["Location"].partition("&done=")[2].partition(".&")[0] for each in applied] == [
+        "3+schedules+created%2C+0+existed+before",
+        "0+schedules+created%2C+3+existed+before",
+    ]
+    assert schedules(api, "Exits") == [(1, "2026-01-31"), (2, "2026-02-07"), (6, "2026-02-14")]
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [({"every": "0"}, "from 1 to 1200"), ({"first_due": "2026-02-30"}, "2026-02-30"), ({"unit": ""}, "Unit is")],
+)
+def test_schedule_with_a_problem_is_not_applied(browse: Callable, typed: dict[str, str], problem: str) -> None:
+    ada = browse("ada")
+
+    asked = ada.send(IN_BOSTON, {**TYPED, **typed})
+    confirmed = ada.send(f"{APPLY}/confirm", {**TYPED, **typed, "ids": "1"}, form="/console/")
+
+    for answer in (asked, confirmed):
+        assert answer.status_code == 400
+        assert problem in html.unescape(answer.text)
+        assert 'value="Exits"' in answer.text
+
+
+def test_schedule_is_not_applied_out_of_reach(browse: Callable, api: Callable) -> None:
+    ada, moe = browse("ada"), browse("moe")
+    assert "Apply a schedule" not in moe.page("/console/buildings")
+
+    assert ada.send(f"{APPLY}/confirm", {**TYPED, "ids": "1,5"}, form="/console/").status_code == 403
+    assert ada.send(f"{APPLY}/confirm", {**TYPED, "ids": "1,4"}, form="/console/").status_code == 404
+    assert moe.send(f"{APPLY}/confirm", {**TYPED, "ids": "1"}, form="/console/").status_code == 403
+    assert moe.get(IN_BOSTON).status_code == 403
+    assert schedules(api, "Exits") == []
+
+
+def test_list_with_too_many_buildings_is_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("routes.console.pages.duties.BUILDINGS_MAX", 1)
+
+    answer = browse("ada").get(APPLY)
+
+    assert (answer.status_code, "at most 1 buildings at once" in answer.text) == (400, True)

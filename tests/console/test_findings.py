@@ -1,0 +1,186 @@
+"""Findings: the list by deadline, the page of one, and the forms that move one or many."""
+
+import html
+import re
+from collections.abc import Callable
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.console.duty_rows import (
+    DUE_THIS_WEEK,
+    DUE_TODAY,
+    FIXED,
+    LATE,
+    LATE_VISIT,
+    add_findings,
+    add_visits,
+    set_clock,
+)
+
+LIST, MOVE = "/console/findings", "/console/findings/move"
+
+
+@pytest.fixture(autouse=True)
+def findings(app: object, api: Callable) -> None:
+    set_clock(app)
+    add_visits(api)
+    add_findings(api)
+
+
+def row(api: Callable, key: int) -> dict:
+    return api("service").get(f"/findings?id=eq.{key}").json[0]
+
+
+def events(api: Callable, key: int) -> list[tuple]:
+    found = api("service").get(f"/finding_events?finding_id=eq.{key}&order=id").json
+    return [(each["kind"], each["inspection_id"], each["note"]) for each in found if each["kind"] != "made"]
+
+
+def buttons(page: str) -> list[str]:
+    return re.findall(rf"{MOVE}/(\w+)", page)
+
+
+def test_quick_views_count_the_rows_that_they_list(browse: Callable) -> None:
+    ada = browse("ada")
+    views = re.search(r'<nav class="views".*?</nav>', ada.page(LIST), re.DOTALL)
+    assert views
+    found = re.findall(r'href="([^"]+)"[^>]*>([^<]+) <b>(\d+)<', views[0])
+
+    assert [(label, number) for _, label, number in found] == [
+        ("Late", "1"), ("Today", "1"), ("This week", "2"), ("To verify", "1"), ("Open", "3"), ("All", "4"),
+    ]  # fmt: skip
+    for link, label, number in found:
+        page = ada.page(html.unescape(link))
+        assert f"of {number}</p>" in page, label
+        assert re.search(rf'aria-current="page">{label} ', page), label
+
+
+def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
+    page = browse("ada").page(f"{LIST}?order=id")
+
+    for text in ("late by 3 days", "in 6 hours", "in 4 days", "Harbor House, Fire, 2026-03-09"):
+        assert text in page
+
+
+def test_file_has_the_rows_of_a_quick_view(browse: Callable) -> None:
+    lines = browse("ada").page(f"{LIST}.csv?status=eq.open&due_at=late").splitlines()
+
+    assert [line.split(",")[0] for line in lines[1:]] == [str(LATE)]
+
+
+def test_chosen_findings_are_moved_together(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    path = f"{MOVE}/fixed?ids={LATE}&ids={DUE_TODAY}&back=/findings%3Fstatus%3Deq.open"
+    assert "Fixed: 2 findings" in ada.page(path)
+
+    moved = ada.fill_in(path, {"note": "New door"})
+
+    assert moved.headers["Location"].startswith(f"{LIST}?status=eq.open&done=2+findings+fixed.")
+    assert [row(api, key)["status"] for key in (LATE, DUE_TODAY, DUE_THIS_WEEK)] == ["fixed", "fixed", "open"]
+    assert events(api, DUE_TODAY) == [("fixed", None, "New door")]
+
+
+def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:
+    ada = browse("ada")
+    found = re.search(r'name="all" value="([^"]+)"', ada.page(f"{LIST}?status=eq.open"))
+    assert found
+
+    assert "Waive: 3 findings" in ada.page(f"{MOVE}/waived?all={found[1]}")
+    answer = ada.get(f"{MOVE}/waived")
+    assert (answer.status_code, "Choose at least one row" in answer.text) == (400, True)
+
+
+def test_verified_findings_name_the_visit_that_found_them(browse: Callable, api: Callable) -> None:
+    other = {"id": 41, "inspection_id": 2, "description": "Of another case", "severity": "low"}
+    assert api("service").post("/findings", other).status == 201
+
+    assert browse("ada").fill_in(f"{MOVE}/verified?ids={FIXED},41", {}).status_code == 303
+
+    assert events(api, FIXED)[-1] == ("verified", LATE_VISIT, None)
+    assert events(api, 41) == [("verified", 2, None)]
+
+
+@pytest.mark.parametrize("kind", ["waived", "reopened", "extended"])
+def test_move_without_a_note_returns_the_form(browse: Callable, api: Callable, kind: str) -> None:
+    key = FIXED if kind == "reopened" else LATE
+    before = row(api, key)
+
+    answer = browse("ada").fill_in(f"{MOVE}/{kind}?ids={key}", {"due_at": "2026-04-01"} if kind == "extended" else {})
+
+    assert (answer.status_code, "Note is required." in answer.text) == (400, True)
+    assert row(api, key) == before
+
+
+def test_waived_and_reopened_finding(browse: Callable, api: Callable) -> None:
+    ada, page = browse("ada"), f"{LIST}/{LATE}"
+
+    assert ada.fill_in(f"{MOVE}/waived?ids={LATE}&back=/findings/{LATE}", {"note": "Sold"}).status_code == 303
+    assert set(buttons(ada.page(page))) == {"reopened"}
+    assert ada.fill_in(f"{MOVE}/reopened?ids={LATE}", {"note": "Not sold"}).status_code == 303
+
+    assert row(api, LATE)["status"] == "open"
+    shown = ada.page(page)
+    assert all(text in shown for text in ("Waived", "Sold", "Reopened", "Not sold"))
+
+
+def test_new_deadline_ends_with_the_day_of_the_time_zone(app: object, browse: Callable, api: Callable) -> None:
+    app.extensions["walkthrough"].time_zone = ZoneInfo("America/New_York")
+
+    extended = browse("ada").fill_in(f"{MOVE}/extended?ids={LATE}", {"due_at": "2026-04-01", "note": "Parts"})
+
+    assert extended.status_code == 303, extended.text
+    assert row(api, LATE)["due_at"] == "2026-04-02T03:59:59+00:00"
+    assert "in 22 days, 2026-04-01" in browse("ada").page(f"{LIST}/{LATE}")
+
+
+def test_invalid_date_returns_the_form_with_its_input(browse: Callable) -> None:
+    sent = {"ids": str(LATE), "due_at": "soon", "note": "Parts"}
+
+    answer = browse("ada").send(f"{MOVE}/extended", sent, form=f"{MOVE}/extended?ids={LATE}")
+
+    assert (answer.status_code, "Parts" in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("who", "offered"),
+    [
+        ("root", {"fixed", "verified", "waived", "extended"}),
+        ("ada", {"fixed", "verified", "waived", "extended"}),
+        ("mia", {"fixed", "verified"}),
+        ("moe", {"fixed"}),
+    ],
+)
+def test_buttons_are_those_that_the_function_allows(browse: Callable, who: str, offered: set[str]) -> None:
+    user = browse(who)
+
+    assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered
+    for kind in ("fixed", "verified", "waived", "extended"):
+        assert user.get(f"{MOVE}/{kind}?ids={LATE}").status_code == (200 if kind in offered else 403), kind
+    assert set(buttons(user.page(LIST))) == offered | ({"reopened"} if "verified" in offered else set())
+
+
+def test_refused_and_hidden_findings_stay(browse: Callable, api: Callable) -> None:
+    assert (
+        api("service").post("/findings", {"id": 42, "inspection_id": 6, "description": "x", "severity": "low"}).status
+        == 201
+    )
+    moe = browse("moe")
+
+    statuses = [
+        moe.send(f"{MOVE}/{kind}", {"ids": ids, "note": "x"}, form="/console/").status_code
+        for kind, ids in (("verified", str(LATE)), ("fixed", f"{LATE},42"), ("fixed", "999"), ("other", str(LATE)))
+    ]
+
+    assert statuses == [403, 404, 404, 404]
+    assert moe.get(f"{MOVE}/fixed?ids=42").text == moe.get(f"{MOVE}/fixed?ids=999").text
+    assert row(api, LATE)["status"] == "open"
+
+
+def test_form_of_a_finding_leaves_deadline_and_status_to_moves(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    page = ada.page(f"{LIST}/{LATE}/edit")
+
+    assert not re.search(r'name="(ref|status|due_at|case_id)"', page)
+    assert ada.fill_in(f"{LIST}/{LATE}/edit", {"code": "NSPIRE SA-1"}).status_code == 303
+    assert row(api, LATE)["code"] == "NSPIRE SA-1"
