@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from demo.defects import ANYWHERE, DEFECTS, EVENT_NOTES, Defect
 from demo.sampler import Row, Sampler, working_day
-from demo.visits import Visit, VisitComposer, fill
+from demo.visits import VisitComposer, VisitRows, with_unit
 
 CASE_DAYS = 365
 """Inspections that failed longer ago have neither findings nor re-inspections."""
@@ -68,7 +68,7 @@ FAILURES = (
 class Case:
     """An inspection and its re-inspections."""
 
-    visits: list[Visit]
+    visits: list[VisitRows]
     failure: Failure | None = None
 
     @property
@@ -91,11 +91,11 @@ class People:
     managers: Mapping[int, str]
     inspectors: Mapping[int, str]
 
-    def inspector(self, visit: Visit) -> str:
+    def inspector(self, visit: VisitRows) -> str:
         """Return the user of a visit's inspector, or the client admin who writes for them."""
         return self.inspectors.get(visit.inspection["inspector_id"]) or self.admins[visit.building["client_id"]]
 
-    def of_event(self, kind: str, visit: Visit) -> str:
+    def of_event(self, kind: str, visit: VisitRows) -> str:
         """Return the user who adds an event of a kind."""
         admin = self.admins[visit.building["client_id"]]
         if kind in ("fixed", "remark"):
@@ -112,7 +112,7 @@ class CaseComposer:
         self.severities = {True: cycle(CLOSED_SEVERITIES), False: cycle(OPEN_SEVERITIES)}
         self.stories = {True: cycle(CLOSED_STORIES), False: cycle(OPEN_STORIES)}
 
-    def has_case(self, visit: Visit) -> bool:
+    def has_case(self, visit: VisitRows) -> bool:
         return visit.status == "failed" and self.sampler.day(-CASE_DAYS) <= visit.day < self.sampler.today
 
     def add_rounds(self, case: Case) -> None:
@@ -159,7 +159,7 @@ class CaseComposer:
         verified_by = case.visits[-1 if case.is_closed else -2] if story == "verified" else None
         steps = STORIES[story]
         times = self.times(found, verified_by, len(steps))
-        place, description = (fill(text, self.sampler, building) for text in (defect.place, defect.description))
+        place, description = (with_unit(text, self.sampler, building) for text in (defect.place, defect.description))
         finding = {
             "id": 0,
             "inspection_id": first.inspection["id"],
@@ -189,9 +189,9 @@ class CaseComposer:
 
     def note(self, kind: str, building: Row) -> str | None:
         template = self.sampler.rng.choice(EVENT_NOTES[kind])
-        return fill(template, self.sampler, building) if template is not None else None
+        return with_unit(template, self.sampler, building) if template is not None else None
 
-    def times(self, found: datetime, verified_by: Visit | None, number: int) -> list[str]:
+    def times(self, found: datetime, verified_by: VisitRows | None, number: int) -> list[str]:
         """Return the times of the events after a finding was made, the last one with the visit that verifies it."""
         yesterday = datetime.combine(self.sampler.day(-1), time(18), UTC)
         last = min(found + timedelta(days=self.sampler.count(2, 20)), max(found + timedelta(hours=2), yesterday))
@@ -201,7 +201,7 @@ class CaseComposer:
         return [moment.replace(microsecond=0).isoformat() for moment in moments]
 
 
-def event(kind: str, at: str, user_id: str, visit: Visit | None, note: str | None = None) -> Row:
+def event(kind: str, at: str, user_id: str, visit: VisitRows | None, note: str | None = None) -> Row:
     """Return an event of a finding. `number_findings` sets its id and finding."""
     return {
         "id": 0,
@@ -223,7 +223,7 @@ def due_at(found: datetime, severity: str, *, is_extended: bool) -> str:
 
 
 def plan(
-    visit: Visit,
+    visit: VisitRows,
     outcome: str | None,
     schedule_id: int | None = None,
     occurrence: int | None = None,
@@ -243,7 +243,7 @@ def plan(
     }
 
 
-def number_visits(cases: Sequence[Case]) -> list[Visit]:
+def number_visits(cases: Sequence[Case]) -> list[VisitRows]:
     """Give the inspections ids in the order of their creation, and the plans their inspection, case and round."""
     visits = [visit for case in cases for visit in case.visits]
     visits.sort(key=lambda visit: (visit.inspection["created_at"], visit.inspection["date_visited"]))

@@ -10,8 +10,15 @@ from dateutil.relativedelta import relativedelta
 
 from demo.cases import FAILURES, Case, Failure, plan
 from demo.sampler import Row, Sampler, working_day
-from demo.visits import DAYS_PAST, Visit, VisitComposer
-from demo.vocabulary import DUTIES, INSPECTORS_OF_CLIENT, LEAD_TYPES, LINKED_INSPECTORS, SPRINKLER_FLOORS, Duty
+from demo.visits import DAYS_PAST, VisitComposer, VisitRows
+from demo.vocabulary import (
+    DUTIES,
+    INSPECTORS_OF_CLIENT,
+    LEAD_TYPES,
+    LINKED_INSPECTORS,
+    SPRINKLER_FLOORS,
+    RecurringInspection,
+)
 
 AGENDA = (-9, -3, 0, 0, 0, 1, 3, 4, 6)
 """The open visits of an inspector who signs in, in days from today. One visit of today is in progress."""
@@ -29,7 +36,7 @@ class Course:
     """A schedule, with its open visit. `failure`: its last visit failed, as written there."""
 
     building: Row
-    duty: Duty
+    duty: RecurringInspection
     open_day: date
     inspector_id: int | None
     status: str = "scheduled"
@@ -63,7 +70,7 @@ class ScheduleComposer:
         for course in courses:
             self.add(course)
 
-    def course(self, building: Row, duty: Duty) -> Course:
+    def course(self, building: Row, duty: RecurringInspection) -> Course:
         is_late = self.sampler.rng.random() < 0.12
         days = -self.sampler.count(1, DAYS_LATE) if is_late else self.sampler.count(1, duty.months * 30)
         inspector_id = self.sampler.rng.choice((None, *INSPECTORS_OF_CLIENT[building["client_id"]] * 2))
@@ -122,7 +129,7 @@ class ScheduleComposer:
 
     def past_visits(
         self, course: Course, due_on: date, made_at: str, failure: Failure | None
-    ) -> Iterator[tuple[Visit, str]]:
+    ) -> Iterator[tuple[VisitRows, str]]:
         """Yield the visits of an occurrence with the outcomes of their plans. A cancelled visit is repeated."""
         fate, day = self.sampler.weighted_choice(**OUTCOMES), due_on
         if failure is not None:
@@ -137,7 +144,7 @@ class ScheduleComposer:
         if fate != "skipped":
             yield self.visit(course, day, "failed" if fate == "failed" else "completed", made_at), "done"
 
-    def open_visit(self, course: Course, made_at: str) -> Visit:
+    def open_visit(self, course: Course, made_at: str) -> VisitRows:
         """Return the open visit of a schedule. Some that are late or due soon are booked for a later day."""
         visit = self.visit(course, course.open_day, course.status, made_at)
         is_soon = course.open_day < self.sampler.day(DAYS_SOON)
@@ -147,13 +154,13 @@ class ScheduleComposer:
             visit.inspection["updated_at"] = self.sampler.moment(self.sampler.day(-1), 11)
         return visit
 
-    def visit(self, course: Course, day: date, status: str, made_at: str) -> Visit:
+    def visit(self, course: Course, day: date, status: str, made_at: str) -> VisitRows:
         return self.visits.visit(
             course.building, course.duty.inspection_type, day, status, course.inspector_id, made_at
         )
 
 
-def duties_of(building: Row) -> list[Duty]:
+def duties_of(building: Row) -> list[RecurringInspection]:
     """Return the recurring inspections of a building: sprinklers from some floors on, lead where people live."""
     duties = [DUTIES["annual"], DUTIES["fire"]]
     if building["building_type"] in LEAD_TYPES:
@@ -163,7 +170,7 @@ def duties_of(building: Row) -> list[Duty]:
     return duties
 
 
-def due_dates(duty: Duty, first_due: date, number: int) -> list[date]:
+def due_dates(duty: RecurringInspection, first_due: date, number: int) -> list[date]:
     """Return the due dates of the occurrences 0 to `number`, for visits on the due date."""
     if duty.counted_from == "planned":
         return [first_due + relativedelta(months=each * duty.months) for each in range(number + 1)]

@@ -20,7 +20,7 @@ GUNS = (20417, 20418, 31122, 40950)
 
 
 @dataclass(slots=True, eq=False)
-class Visit:
+class VisitRows:
     """The row of an inspection, and of its plan if it belongs to a schedule or a case."""
 
     building: Row
@@ -47,7 +47,7 @@ class VisitComposer:
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
 
-    def unplanned(self, building: Row) -> Visit:
+    def unplanned(self, building: Row) -> VisitRows:
         """Return an inspection of the last three years, or of the next weeks, that no schedule made."""
         kind = self.sampler.rng.choices(TYPES, TYPE_WEIGHTS)[0]
         day = self.random_day(emergency=kind == "emergency")
@@ -58,7 +58,7 @@ class VisitComposer:
 
     def visit(
         self, building: Row, kind: str, day: date, status: str, inspector_id: int | None, created_at: str
-    ) -> Visit:
+    ) -> VisitRows:
         """Return an inspection. One that is no longer scheduled was changed on its day."""
         is_changed = status in ("completed", "failed", "in_progress") and day < self.sampler.today
         inspection = {
@@ -72,7 +72,7 @@ class VisitComposer:
             "created_at": created_at,
             "updated_at": self.sampler.moment(day, 16) if is_changed else created_at,
         }
-        return Visit(building, inspection)
+        return VisitRows(building, inspection)
 
     def random_day(self, *, emergency: bool) -> date:
         day = self.sampler.day(self.sampler.count(-DAYS_PAST, -1 if emergency else DAYS_AHEAD))
@@ -101,7 +101,7 @@ class VisitComposer:
         templates = notes_by_status.get(status) or NOTES[kind, status]
         if self.sampler.rng.random() < (0.75 if status == "scheduled" else 0.1):
             return None
-        return fill(self.sampler.rng.choice(templates), self.sampler, building)
+        return with_unit(self.sampler.rng.choice(templates), self.sampler, building)
 
     def readings(self, inspections: Iterable[Row]) -> list[Row]:
         """Return XRF readings. A failed lead inspection has a positive reading; a completed one has none."""
@@ -124,7 +124,7 @@ class VisitComposer:
         return results
 
 
-def fill(template: str, sampler: Sampler, building: Row) -> str:
+def with_unit(template: str, sampler: Sampler, building: Row) -> str:
     """Return a text with a floor and a unit of the building."""
     floor = sampler.count(1, building["floors"])
     return template.format(floor=floor, floors=building["floors"], unit=f"{floor}{sampler.rng.choice('ABCDEF')}")

@@ -40,7 +40,7 @@ class BuildingType:
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class RecurringInspection:
     """A recurring inspection: its interval, its days of grace and the rule that requires it."""
 
     inspection_type: str
@@ -166,10 +166,10 @@ FIRM = {
 }
 
 DUTIES = {
-    "annual": Duty("annual", "", 1, "year", 0, "24 CFR 5.705"),
-    "fire": Duty("fire", "", 1, "year", 14, "NFPA 1 10.2.7"),
-    "lead": Duty("lead", "", 2, "year", 30, "24 CFR 35.1355", counted_from="done"),
-    "sprinklers": Duty("fire", "Sprinklers", 3, "month", 7, "NFPA 25 Table 5.1.1.2"),
+    "annual": RecurringInspection("annual", "", 1, "year", 0, "24 CFR 5.705"),
+    "fire": RecurringInspection("fire", "", 1, "year", 14, "NFPA 1 10.2.7"),
+    "lead": RecurringInspection("lead", "", 2, "year", 30, "24 CFR 35.1355", counted_from="done"),
+    "sprinklers": RecurringInspection("fire", "Sprinklers", 3, "month", 7, "NFPA 25 Table 5.1.1.2"),
 }
 LEAD_TYPES = ("residential", "mixed-use", "senior housing")
 """The types of buildings with a lead inspection."""
