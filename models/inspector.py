@@ -17,7 +17,7 @@ class Inspector(Model):
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     name = column(TEXT, required=True, listed=True, searchable=True, example="Ines Park")
-    email = column(TEXT, label="E-mail", listed=True, searchable=True, example="ines@example.org")
+    email = column(TEXT, label="E-mail", listed=True, narrow=True, searchable=True, example="ines@example.org")
     user_id = column(
         UUID, references("users.id", on_delete="set null"), label="Signs in as",
         help="A client manager who reads and works on the visits of this inspector.",

@@ -87,7 +87,23 @@ def long_names(service: Service) -> None:
         assert httpx.post(f"{service.url}/{table}", headers=HEADS, json=row).status_code == 201
 
 
-@pytest.mark.parametrize("path", ["", "access", "inspectors", "people", "people/new", "buildings", "inspections"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "access",
+        "inspectors",
+        "people",
+        "people/new",
+        "buildings",
+        "inspections",
+        "findings",
+        "schedules",
+        "inspections/3",
+        "buildings/1",
+        "findings/1",
+    ],
+)
 def test_telephone_breaks_no_words(open_page: Callable, long_names: None, path: str) -> None:
     page = open_page("root", size=PHONE)
     page.goto(f"/console/{path}")

@@ -145,7 +145,7 @@ def test_invalid_interval_is_a_problem_of_the_form(browse: Callable) -> None:
 
 def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    link = re.search(r'href="([^"]+)">Apply a schedule<', ada.page("/console/buildings?state=eq.MA"))
+    link = re.search(r'href="([^"]+)">Apply a schedule to these buildings<', ada.page("/console/buildings?state=eq.MA"))
     assert link
     path = html.unescape(link[1])
     assert "Apply a schedule to 3 buildings" in ada.page(path)

@@ -256,6 +256,22 @@ def own_visit_write(method: str, path: str, body: object, expected: tuple) -> Pr
     return Probe(f"as an inspector, {check.name}", check.tags, run)
 
 
+def inspector_reinspects(instance: ServiceInstance) -> None:
+    """An inspector calls reinspect for a failed visit of theirs."""
+    failed = {"status": "failed", "date_visited": "2025-06-10"}
+    try:
+        for path, change in (("/inspectors?id=eq.3", {"user_id": MOE}), ("/inspections?id=eq.5", failed)):
+            expect(send(instance, "root", "PATCH", path, change).status == 204, path)
+        asked = {"p_inspection_id": 5, "p_date_visited": "2025-07-01"}
+        response = send(instance, "moe", "POST", "/rpc/reinspect", asked)
+        expect(response.status == 200 and response.json["round"] == 2, response)
+    finally:
+        instance.load(cast_world())
+
+
+REINSPECTION = Probe("an inspector re-inspects", frozenset(("reinspect", "call", "moe")), inspector_reinspects)
+
+
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────
 
 APPLY = {

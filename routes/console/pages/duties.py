@@ -152,7 +152,7 @@ def apply_action(caller: Caller, query: ListQuery) -> list[tuple[str, str]]:
     if not table_of(NAME).permits(caller, Action.INSERT):
         return []
     text = urlencode({"buildings": query.url().partition("?")[2]})
-    return [("Apply a schedule", f"{PATH}/{NAME}/apply?{text}")]
+    return [("Apply a schedule to these buildings", f"{PATH}/{NAME}/apply?{text}")]
 
 
 def apply_fields(caller: Caller) -> tuple[Field, ...]:
