@@ -53,10 +53,11 @@ def test_moved_row_is_audited_for_both_clients() -> None:
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c))
 def test_ids_are_not_reused(triggers: set[str], name: str) -> None:
-    """An id set by an update counts as used."""
+    """An id set by an update counts as used. On SQLite an insert counts by itself, and the service changes no id."""
     id_ = catalog().relations[name].attributes["id"]
+    is_changed = databases.SERVER is not None or not RESOURCES[name].written_by_service
 
-    assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE)
+    assert (f"{name}_ids" in triggers) == (id_.default is ColumnDefault.SEQUENCE and is_changed)
 
 
 def test_planner_statistics_cover_every_resource() -> None:
