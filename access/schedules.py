@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from access.assignments import allow_any_number, binding_of
 from access.caller import Caller
 from access.policy import AccessRule
+from access.visits import NoSuchRow
 from engine.duties import plans, schedules
 from engine.query import execute
 from engine.query.catalog import Relation, catalog
@@ -30,19 +31,11 @@ from engine.query.write.row_security import row_violation
 from engine.reporting.dashboard import NoSuchBuilding
 from engine.storage.transaction import Transaction
 from models import Building, Inspection, Schedule
-from models.errors import Fault
 from models.fields import Model
 from models.types import BIGINT, out_of_range, read_string
 
 SPREAD_DAYS_MAX = 28
 """First due dates of one call are less than this number of days apart, so that they stay within a month."""
-
-
-class NoSuchInspection(Fault):
-    """An inspection that does not exist or is not visible (PT404). The message is the same."""
-
-    def __init__(self) -> None:
-        super().__init__("Inspection not found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +96,13 @@ def day_after(day: datetime.date, days: int) -> str:
 def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int, reason: str) -> NextInspection:
     """Cancel an open inspection of a schedule for a reason, and make the inspection of the next occurrence.
 
-    Raise NoSuchInspection, RowDenied or CheckViolation.
+    Raise NoSuchRow, RowDenied or CheckViolation.
     """
     relation = relation_of(Inspection)
     statement = plan_inspection(transaction.dialect.name, AccessRule(caller.profile))
     row = transaction.one(statement.sql, statement.bind(binding_of(caller).replace(new=(inspection_id,))))
     if row is None:
-        raise NoSuchInspection
+        raise NoSuchRow("Inspection")
     notes, is_writable = row
     if not is_writable:
         raise row_violation(relation)

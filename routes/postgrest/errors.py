@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators, findings, schedules, session, visits
+from access import assignments, decorators, findings, session, visits
 from access.accounts import access_token, throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
@@ -79,7 +79,6 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.MaxAffectedOnScalar: (400, "PGRST128"),
     signatures.ParameterOutOfRange: (400, "22023"),
     dashboard.NoSuchBuilding: (404, "PT404"),
-    schedules.NoSuchInspection: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
