@@ -77,11 +77,22 @@ def test_visit_is_started_and_closed_by_its_inspector(browse: Callable, api: Cal
     assert (inspection(api, VISIT), offered(mia.page(PAGE))) == (("completed", TODAY), {"reinspect"})
 
 
+def test_completed_visit_names_its_open_findings(browse: Callable, api: Callable) -> None:
+    add_findings(api)
+    path = f"/console/inspections/{LATE_VISIT}"
+    mia = browse("mia")
+
+    closed = mia.fill_in(f"{path}/close_visit", {"status": "completed"})
+
+    assert "Visit closed as completed. 3 findings are open." in mia.page(closed.headers["Location"])
+
+
 @pytest.mark.parametrize(
     ("function", "typed", "problem"),
     [
         ("close_visit", {"status": ""}, "Result is required."),
         ("close_visit", {"status": "failed", "date_visited": "soon"}, "soon"),
+        ("close_visit", {"status": "completed", "reinspect_on": "2026-04-01"}, "Only a failed visit is re-inspected."),
         ("reinspect", {"date_visited": "2026-04-01"}, "only a completed or failed inspection is re-inspected"),
     ],
 )

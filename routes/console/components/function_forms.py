@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flask import Response, g
@@ -19,7 +19,8 @@ from routes.console.components.tables import Section
 class FunctionForm:
     """A form whose fields are parameters of a function.
 
-    `hidden` are values that the form keeps, and `more` is a part below the fields.
+    `hidden` are values that the form keeps, and `more` is a part below the fields. `problems` returns the problems of
+    typed values by field.
     """
 
     title: str
@@ -28,6 +29,7 @@ class FunctionForm:
     back: str
     hidden: Pairs = ()
     more: Section | None = None
+    problems: Callable[[Mapping[str, str]], dict[str, str]] | None = None
 
     def page(self, values: FormValues, status: int = 200) -> Response:
         return render_page(
@@ -45,6 +47,8 @@ class FunctionForm:
     def submit(self, call: Callable[[dict[str, str]], str]) -> Response:
         """Pass the arguments of the form to `call`, and redirect with the message that it returns."""
         values = fields.read_texts(self.fields, g.form)
+        if self.problems is not None:
+            values.problems.update(self.problems(values.typed))
         arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()}
 
         def store() -> Response:

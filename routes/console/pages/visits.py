@@ -139,6 +139,20 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
 """The forms by the function that they call."""
 
 
+def closing_problems(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of a completed visit with a date of re-inspection."""
+    if texts.get("status") == OUTCOMES[0] and texts.get("reinspect_on", "").strip():
+        return {"reinspect_on": "Only a failed visit is re-inspected. Choose Failed, or leave this date out."}
+    return {}
+
+
+def done_message(function: str, result: Row) -> str:
+    """Return the message after a form. That of a completed visit names its open findings."""
+    if function == "close_visit" and result["status"] == OUTCOMES[0] and (number := result["open_findings"]):
+        return f"Visit closed as completed. {number:,} {'finding is' if number == 1 else 'findings are'} open."
+    return VISIT_FORMS[function].done
+
+
 def offered_forms(caller: Caller, row: Row, plan: Row | None, case: list[Row]) -> list[tuple[str, str]]:
     """Return the functions that apply to an inspection in its state, and their buttons."""
     is_open = row["status"] in OPEN_STATUSES
@@ -164,7 +178,8 @@ def form_of(function: str, caller: Caller, key: int) -> FunctionForm:
     if not queries.conducts(caller, key):
         raise policy.PermissionDenied(f"permission denied for function {function}")
     form = VISIT_FORMS[function]
-    return FunctionForm(f"{form.verb}: {table.describe(row)}", form.verb, form.fields, f"/{NAME}/{key}")
+    title, problems = f"{form.verb}: {table.describe(row)}", closing_problems if function == "close_visit" else None
+    return FunctionForm(title, form.verb, form.fields, f"/{NAME}/{key}", problems=problems)
 
 
 def show_visit_form(function: str, caller: Caller, key: int) -> Response:
@@ -174,8 +189,7 @@ def show_visit_form(function: str, caller: Caller, key: int) -> Response:
 
 def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
     def call(arguments: dict[str, Any]) -> str:
-        queries.call_to_write(function, {**arguments, "p_inspection_id": key})
-        return VISIT_FORMS[function].done
+        return done_message(function, queries.call_to_write(function, {**arguments, "p_inspection_id": key}))
 
     return form_of(function, caller, key).submit(call)
 
