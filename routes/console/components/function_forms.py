@@ -10,7 +10,7 @@ from flask import Response, g
 from models.types import BIGINT, InvalidInput
 from routes.console.components import fields
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.page import Pairs, redirect_to, render_page
+from routes.console.components.page import Pairs, Undo, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.components.tables import Section
 
@@ -44,15 +44,15 @@ class FunctionForm:
             verb=self.verb,
         )
 
-    def submit(self, call: Callable[[dict[str, str]], str]) -> Response:
-        """Pass the arguments of the form to `call`, and redirect with the message that it returns."""
+    def submit(self, call: Callable[[dict[str, str]], tuple[str, Undo | None]]) -> Response:
+        """Pass the arguments of the form to `call`, and redirect with the message and the undo that it returns."""
         values = fields.read_texts(self.fields, g.form)
         if self.problems is not None:
             values.problems.update(self.problems(values.typed))
         arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()}
 
         def store() -> Response:
-            return redirect_to(self.back, call(arguments))
+            return redirect_to(self.back, *call(arguments))
 
         return save(values, store, lambda status: self.page(values, status))
 

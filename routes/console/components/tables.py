@@ -83,6 +83,10 @@ class Hooks:
     """Whether a caller who may not edit a row may add rows that refer to it."""
     quick: Mapping[str, bool] = field(default_factory=dict)
     """The columns of the one-line form on an inspection's page, and whether each keeps its value for the next row."""
+    forgotten: tuple[str, ...] = ()
+    """Values that this form does not keep."""
+    slim: str = ""
+    """The column that a telephone shows below the first. It defaults to the first that it leaves out."""
     without_field: tuple[str, ...] = ()
     """Columns that have no field in forms."""
     choices: Mapping[str, str] = field(default_factory=dict)

@@ -214,9 +214,9 @@ def apply(caller: Caller) -> Response:
     ids = read_ids([g.form.get("ids", "")])
     values = fields.read_texts(apply_fields(caller), g.form)
 
-    def call(arguments: dict[str, Any]) -> str:
+    def call(arguments: dict[str, Any]) -> tuple[str, None]:
         counts = queries.call_to_write("apply_schedule", {**arguments, "p_building_ids": ids})
-        return f"{counts['made']} schedules created, {counts['already']} existed before."
+        return f"{counts['made']} schedules created, {counts['already']} existed before.", None
 
     return apply_form(caller, len(ids), values.typed, ",".join(map(str, ids))).submit(call)
 

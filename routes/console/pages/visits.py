@@ -188,8 +188,8 @@ def show_visit_form(function: str, caller: Caller, key: int) -> Response:
 
 
 def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
-    def call(arguments: dict[str, Any]) -> str:
-        return done_message(function, queries.call_to_write(function, {**arguments, "p_inspection_id": key}))
+    def call(arguments: dict[str, Any]) -> tuple[str, None]:
+        return done_message(function, queries.call_to_write(function, {**arguments, "p_inspection_id": key})), None
 
     return form_of(function, caller, key).submit(call)
 
