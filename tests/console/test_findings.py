@@ -57,6 +57,10 @@ def test_quick_views_count_the_rows_that_they_list(browse: Callable) -> None:
         assert re.search(rf'aria-current="page">{label} ', page), label
 
 
+def test_navigation_opens_all_open_findings(browse: Callable) -> None:
+    assert f'<a href="{LIST}?status=eq.open">Findings</a>' in browse("ada").page("/console/")
+
+
 def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
     page = browse("ada").page(f"{LIST}?order=id")
 

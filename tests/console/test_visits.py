@@ -44,6 +44,8 @@ def inspection(api: Callable, key: int) -> tuple[str, str]:
 def test_inspector_begins_with_their_visits(browse: Callable) -> None:
     assert browse().sign_in("mia").headers["Location"] == "/console/visits"
     assert browse().sign_in("moe").headers["Location"] == "/console/"
+    assert '<a class="brand" href="/console/visits">' in browse("mia").page("/console/")
+    assert '<a class="brand" href="/console/">' in browse("moe").page("/console/")
 
     assert '<a href="/console/visits" aria-current="page">My visits</a>' in browse("mia").page("/console/visits")
     for who in ("moe", "ada", "root"):
@@ -61,6 +63,20 @@ def test_visits_are_late_today_and_next(browse: Callable) -> None:
         "Next": [str(NEXT_VISIT)],
     }
     assert "late by 1 day" in page
+
+
+def test_inspector_without_visits_begins_with_their_empty_page(browse: Callable, api: Callable) -> None:
+    assert api("service").patch(f"/inspections?inspector_id=eq.{IVO}", {"inspector_id": None}).status == 204
+
+    assert browse().sign_in("mia").headers["Location"] == "/console/visits"
+    assert browse("mia").page("/console/visits").count("No visits.") == 3
+
+
+def test_visits_show_the_address_of_the_building(browse: Callable, api: Callable) -> None:
+    assert api("service").patch("/buildings?id=eq.1", {"address": "4 Pier <Way>", "city": "Boston"}).status == 204
+
+    for path in ("/console/visits", PAGE):
+        assert "4 Pier &lt;Way&gt;, Boston" in browse("mia").page(path)
 
 
 def test_visit_is_started_and_closed_by_its_inspector(browse: Callable, api: Callable) -> None:

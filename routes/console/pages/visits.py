@@ -29,7 +29,7 @@ from routes.postgrest.requests import UnknownPath
 NAME = "inspections"
 VISITS_SHOWN = 50
 OPEN_STATUSES, OUTCOMES = ("scheduled", "in_progress"), ("completed", "failed")
-VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
+VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name,address,city)"
 PLAN_COLUMNS = (
     "select=inspection_id,round,due_on,outcome,case_id,schedules(id,grace_days),"
     "inspections(id,date_visited,status,inspectors(name))"
@@ -67,6 +67,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "first": True,
         "key": row["id"],
         "due": due_link(plan),
+        "building": queries.first_row(caller, "buildings", f"select=address,city&id=eq.{row['building_id']}"),
         "forms": offered_forms(caller, row, plan, case) if conducts else (),
         "findings": findings_of_case(caller, row["id"], plan["case_id"] if plan is not None else row["id"]),
         "quick": quick_entry(table_of("findings"), caller, row) if conducts else None,
