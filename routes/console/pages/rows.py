@@ -87,7 +87,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     if is_grant and not page.rows:
         return None
     may_create = other.permits(caller, Action.INSERT) and (may_add or reference != other.parent)
-    may_create = may_create and not is_grant and not other.hooks.own_forms
+    may_create = may_create and not is_grant
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
         actions = grants.grant_links(other, caller, page.rows)
