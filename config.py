@@ -521,8 +521,8 @@ def _time_zone(raw: Mapping[str, object]) -> str:
 
 def _finding_deadlines(raw: Mapping[str, object]) -> dict[str, tuple[int, str]]:
     deadlines, defaults = (
-        _deadlines(_text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES),
-        _deadlines(FINDING_DEADLINES),
+        parse_deadlines(_text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES),
+        parse_deadlines(FINDING_DEADLINES),
     )
     unknown, missing = sorted(deadlines.keys() - defaults), sorted(defaults.keys() - deadlines)
     if unknown:
@@ -532,10 +532,10 @@ def _finding_deadlines(raw: Mapping[str, object]) -> dict[str, tuple[int, str]]:
     return deadlines
 
 
-def _deadlines(text: str) -> dict[str, tuple[int, str]]:
+def parse_deadlines(text: str) -> dict[str, tuple[int, str]]:
     """Return the number and the unit of each severity.
 
-    >>> _deadlines("severe=24h, low=60d")
+    >>> parse_deadlines("severe=24h, low=60d")
     {'severe': (24, 'h'), 'low': (60, 'd')}
     """
     deadlines: dict[str, tuple[int, str]] = {}

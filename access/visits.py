@@ -40,6 +40,10 @@ class NoSuchRow(Fault):
         super().__init__(f"{noun} not found")
 
 
+class InvalidClosing(Fault):
+    """Arguments that close no visit (22023)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A visible inspection, and whether the caller conducts it."""
@@ -106,8 +110,10 @@ def close_visit(
 ) -> ClosedVisit:
     """Set a visit to completed or failed, and add a round for a failed one if `reinspect_on` is given.
 
-    Raise NoSuchRow, PermissionDenied, CheckViolation or UniqueViolation.
+    Raise InvalidClosing, NoSuchRow, PermissionDenied, CheckViolation or UniqueViolation.
     """
+    if reinspect_on is not None and status != FAILED:
+        raise InvalidClosing("p_reinspect_on needs p_status failed")
     visit = conducted_visit(transaction, caller, inspection_id)
     if visit.status in CLOSED:
         raise CheckViolation("close_visit_status_check")
@@ -115,7 +121,7 @@ def close_visit(
     day = date_visited or visit.day(transaction.today.isoformat())
     update_row(transaction, INSPECTIONS, visit.id, {"status": status, "date_visited": day})
     reinspection = None
-    if status == FAILED and reinspect_on is not None:
+    if reinspect_on is not None:
         reinspection, _ = add_round(transaction, visit, reinspect_on, None)
     return ClosedVisit(status, open_visit_of_schedule(transaction, visit), reinspection, open_findings)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import config
 from models.types import DatetimeOutOfRange, write_timestamp
 
 
@@ -42,7 +43,4 @@ def finding_deadlines(setting: Mapping[str, tuple[int, str]]) -> Mapping[str, Fi
     )
 
 
-DEFAULT_DEADLINES = finding_deadlines(
-    {"life_threatening": (24, "h"), "severe": (24, "h"), "moderate": (30, "d"), "low": (60, "d")}
-)
-"""The default: 24 CFR 982.404 and NSPIRE."""
+DEFAULT_DEADLINES = finding_deadlines(config.parse_deadlines(config.FINDING_DEADLINES))

@@ -83,6 +83,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
     visits.NoSuchRow: (404, "PT404"),
+    visits.InvalidClosing: (400, "22023"),
     findings.InvalidMove: (400, "22023"),
     # Queries
     catalog.UnknownColumn: (400, "42703"),

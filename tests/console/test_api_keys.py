@@ -41,6 +41,14 @@ def test_key_is_shown_once_has_its_rights_and_ends(app: object, browse: Callable
     assert ada.get(link).status_code == 404
 
 
+def test_new_key_shows_how_programs_use_it(browse: Callable) -> None:
+    page = html.unescape(browse("ada").send(OWN, {"name": "Script", "rights": "read", "days": "30"}).text)
+    key = page.partition('class="token">')[2].partition("<")[0]
+
+    assert f'createClient("http://localhost", "{key}")' in page
+    assert f'curl -H "apikey: {key}" "http://localhost/buildings?limit=1"' in page
+
+
 def test_administrator_manages_the_keys_of_a_user(app: object, browse: Callable) -> None:
     ada, path = browse("ada"), f"/console/people/{MOE}/api_keys"
 

@@ -37,8 +37,8 @@ def test_visit_from_the_first_finding_to_the_verified_one(open_page: Callable, v
     mia.get_by_role("button", name="Start visit").click()
     mia.get_by_text("Visit started.").wait_for()
     mia.get_by_label("Place").fill("3D, hall")
-    mia.get_by_label("Severity").select_option(label=SEVERITIES[0])
     for number in range(4):
+        mia.get_by_label("Severity").select_option(label=SEVERITIES[0])
         mia.get_by_label("Item").fill(f"Item {number}")
         mia.get_by_label("Description").fill(f"Defect {number}")
         mia.get_by_role("button", name="Add finding").click()
@@ -54,16 +54,16 @@ def test_visit_from_the_first_finding_to_the_verified_one(open_page: Callable, v
 
     moe = open_page("moe", scripts=scripts, size=PHONE)
     moe.goto(visit)
-    assert moe.get_by_role("button", name="Verified").count() == 0
-    moe.get_by_role("button", name="Fixed Defect 0").click()
+    assert moe.get_by_role("button", name="Verify").count() == 0
+    moe.get_by_role("button", name="Mark fixed Defect 0").click()
     moe.get_by_text("1 finding fixed.").wait_for()
 
     ada = open_page("ada", scripts=scripts)
     ada.goto("/console/findings")
     ada.get_by_role("link", name="To verify 1").click()
     ada.get_by_label("Choose Defect 0").check()
-    ada.get_by_role("button", name="Verified").click()
-    ada.get_by_role("button", name="Verified").click()
+    ada.get_by_role("button", name="Verify").click()
+    ada.get_by_role("button", name="Verify").click()
     assert ada.get_by_role("status").inner_text() == "1 finding verified."
     ada.get_by_text("No findings match.").wait_for()
 

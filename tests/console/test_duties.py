@@ -112,12 +112,13 @@ def test_duties_are_changed_by_the_admins_of_the_client(
 
 def test_common_intervals_fill_in_the_form_with_their_dates(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
-    page = ada.page(f"{NEW}?building_id=1")
-    links = [html.unescape(each) for each in re.findall(rf'href="({NEW}\?[^"]+)"', page)]
-    assert len(links) == len(COMMON_INTERVALS)
+    buttons = re.findall(r'name="preview" value="(\d+)"', ada.page(NEW))
+    assert len(buttons) == len(COMMON_INTERVALS)
 
-    for link, interval in zip(links, COMMON_INTERVALS, strict=True):
-        made = ada.fill_in(link, {"first_due": "2026-01-31"}, ada.page(link))
+    for number, interval in zip(buttons, COMMON_INTERVALS, strict=True):
+        filled = ada.send(NEW, {"building_id": "1", "preview": number})
+        assert (filled.status_code, "is required" in filled.text) == (200, False)
+        made = ada.fill_in(NEW, {"first_due": "2026-01-31"}, filled.text)
         assert made.headers["Location"].startswith(f"{BUILDING}?done="), made.text
         rows = api("service").get("/schedules?order=id.desc&limit=1&select=title,every,unit,basis").json
         assert rows == [
@@ -125,10 +126,28 @@ def test_common_intervals_fill_in_the_form_with_their_dates(browse: Callable, ap
         ]
 
 
+@pytest.mark.parametrize(("path", "more"), [(NEW, {"building_id": "1"}), (IN_BOSTON, {"spread_days": "7"})])
+def test_common_interval_keeps_a_typed_title_and_date(browse: Callable, path: str, more: dict[str, str]) -> None:
+    ada = browse("ada")
+    typed = {**more, "title": "Pumps", "first_due": "2026-03-01"}
+
+    filled = ada.send(path, {**typed, "preview": "5"}).text
+    other = ada.send(path, {**typed, "title": COMMON_INTERVALS[5].title, "preview": "7"}).text
+
+    for text in (*typed.values(), "3"):
+        assert f'value="{text}"' in filled, text
+    assert '<option value="month" selected>' in filled
+    assert f'value="{COMMON_INTERVALS[7].title}"' in other
+
+
+def test_schedule_for_many_buildings_is_counted_from_the_planned_dates(browse: Callable) -> None:
+    assert '<option value="planned" selected>' in browse("ada").page(IN_BOSTON)
+
+
 def test_preview_shows_the_next_dates_and_creates_nothing(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
 
-    preview = ada.send(NEW, {**TYPED, "every": "3", "unit": "month", "building_id": "1", "preview": "1"})
+    preview = ada.send(NEW, {**TYPED, "every": "3", "unit": "month", "building_id": "1", "preview": "dates"})
 
     assert (preview.status_code, "2026-07-31" in preview.text, 'value="Exits"' in preview.text) == (200, True, True)
     assert schedules(api, "Exits") == []

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.console.conftest import Form
 from tests.console.duty_rows import (
     DUE_THIS_WEEK,
     DUE_TODAY,
@@ -48,12 +49,16 @@ def test_quick_views_count_the_rows_that_they_list(browse: Callable) -> None:
     found = re.findall(r'href="([^"]+)"[^>]*>([^<]+) <b>(\d+)<', views[0])
 
     assert [(label, number) for _, label, number in found] == [
-        ("Late", "1"), ("Today", "1"), ("This week", "2"), ("To verify", "1"), ("Open", "3"), ("All", "4"),
+        ("Open", "3"), ("Late", "1"), ("Today", "1"), ("This week", "2"), ("To verify", "1"), ("All", "4"),
     ]  # fmt: skip
     for link, label, number in found:
         page = ada.page(html.unescape(link))
         assert f"of {number}</p>" in page, label
         assert re.search(rf'aria-current="page">{label} ', page), label
+
+
+def test_navigation_opens_all_open_findings(browse: Callable) -> None:
+    assert f'<a href="{LIST}?status=eq.open">Findings</a>' in browse("ada").page("/console/")
 
 
 def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
@@ -72,13 +77,39 @@ def test_file_has_the_rows_of_a_quick_view(browse: Callable) -> None:
 def test_chosen_findings_are_moved_together(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
     path = f"{MOVE}/fixed?ids={LATE}&ids={DUE_TODAY}&back=/findings%3Fstatus%3Deq.open"
-    assert "Fixed: 2 findings" in ada.page(path)
+    assert "Mark fixed: 2 findings" in ada.page(path)
 
     moved = ada.fill_in(path, {"note": "New door"})
 
     assert moved.headers["Location"].startswith(f"{LIST}?status=eq.open&done=2+findings+fixed.")
     assert [row(api, key)["status"] for key in (LATE, DUE_TODAY, DUE_THIS_WEEK)] == ["fixed", "fixed", "open"]
     assert events(api, DUE_TODAY) == [("fixed", None, "New door")]
+
+
+@pytest.mark.parametrize(("who", "kind", "key"), [("mia", "fixed", LATE), ("ada", "verified", FIXED)])
+def test_undo_reopens_the_finding(browse: Callable, api: Callable, who: str, kind: str, key: int) -> None:
+    user = browse(who)
+    moved = user.fill_in(f"{MOVE}/{kind}?ids={key}&back=/findings/{key}", {})
+    page = user.page(moved.headers["Location"])
+
+    undone = user.client.post(f"{MOVE}/reopened", data=Form(page, f"{MOVE}/reopened").with_({}))
+
+    assert undone.headers["Location"].startswith(f"{LIST}/{key}?done=1+finding+reopened.")
+    assert (row(api, key)["status"], events(api, key)[-1]) == ("open", ("reopened", None, "Undo"))
+    assert "undo" not in user.page(undone.headers["Location"])
+
+
+def test_undo_is_offered_only_for_what_the_caller_moved_and_may_reopen(browse: Callable) -> None:
+    fixed = browse("moe").fill_in(f"{MOVE}/fixed?ids={LATE}", {})
+    again = browse("ada").send(f"{MOVE}/fixed", {"ids": str(FIXED)}, form=f"{MOVE}/fixed?ids={LATE}")
+
+    for answer, number in ((fixed, 1), (again, 0)):
+        assert f"done={number}+finding" in answer.headers["Location"]
+        assert "undo=" not in answer.headers["Location"]
+
+
+def test_telephone_shows_the_place_of_a_finding(browse: Callable) -> None:
+    assert '<small class="slim" aria-hidden="true">3D</small>' in browse("ada").page(LIST)
 
 
 def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:

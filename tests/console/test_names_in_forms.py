@@ -215,7 +215,10 @@ def test_only_choice_of_a_field(field: Field, value: str) -> None:
 
 
 def test_sign_in_page_without_users_names_the_command(tmp_path: Path, browse: Callable) -> None:
-    empty = open_app(tmp_path / "empty.db").test_client().get("/console/sign-in").text
+    empty = FormClient(open_app(tmp_path / "empty.db").test_client())
+    failed = empty.send("/console/sign-in", {"email": "you@example.org", "password": "wrong"})
 
-    assert ".venv/bin/flask --app app create-user you@example.org --role super_admin" in empty
+    assert failed.status_code == 400
+    for page in (empty.page("/console/sign-in"), failed.text):
+        assert ".venv/bin/flask --app app create-user you@example.org --role super_admin" in page
     assert "create-user" not in browse().page("/console/sign-in")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import ADA, MIA, MOE
+from tests.console.duty_rows import TODAY, set_clock
 
 SCRIPT = '<script>alert("x")</script>'
 
@@ -35,6 +36,16 @@ def test_create_edit_and_delete_inspection(browse: Callable, api: Callable) -> N
     ]  # fmt: skip
     assert ada.send(f"{path}/delete").status_code == 303
     assert ada.get(path).status_code == 404
+
+
+def test_new_inspection_is_scheduled_today(app: object, browse: Callable) -> None:
+    set_clock(app)
+    ada = browse("ada")
+
+    page, given = ada.page("/console/inspections/new"), ada.page("/console/inspections/new?date_visited=2026-05-01")
+    assert f'value="{TODAY}"' in page
+    assert '<option value="scheduled" selected>' in page
+    assert 'value="2026-05-01"' in given
 
 
 def test_invalid_form_is_returned_with_its_input(browse: Callable) -> None:

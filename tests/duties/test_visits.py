@@ -208,7 +208,7 @@ def test_a_failed_visit_is_reinspected_only_if_the_call_asks_for_it(world: Calla
     asked = [
         call(case, "mia", "close_visit", 1930, p_status="failed", p_reinspect_on="2026-12-15").json,
         call(case, "mia", "close_visit", 1931, p_status="failed", p_reinspect_on=None).json,
-        call(case, "mia", "close_visit", 1932, p_status="completed", p_reinspect_on="2026-12-15").json,
+        call(case, "mia", "close_visit", 1932, p_status="completed", p_reinspect_on=None).json,
     ]
 
     made = [each["reinspection_id"] for each in asked]
@@ -225,6 +225,7 @@ def test_a_failed_visit_is_reinspected_only_if_the_call_asks_for_it(world: Calla
         ({"p_status": None}, "22P02"),
         ({"p_date_visited": "soon"}, "22007"),
         ({"p_reinspect_on": 5}, "22P02"),
+        ({"p_reinspect_on": "2026-12-15"}, "22023"),
     ],
 )
 def test_invalid_values_close_nothing(case: Callable, change: dict, code: str) -> None:

@@ -72,7 +72,9 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
         ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
         for row in rows
     ]
-    wide = next((place for place, each in enumerate(headings) if "wide" in each.kind), 0)
+    wide_places = [place for place, each in enumerate(headings) if "wide" in each.kind]
+    chosen = [place for place in wide_places if headings[place].sort == table.hooks.slim]
+    wide = next(iter((chosen if table.hooks.slim else []) or wide_places), 0)
     if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])

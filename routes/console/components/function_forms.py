@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from flask import Response, g
@@ -10,7 +10,7 @@ from flask import Response, g
 from models.types import BIGINT, InvalidInput
 from routes.console.components import fields
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.page import Pairs, redirect_to, render_page
+from routes.console.components.page import Pairs, Undo, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.components.tables import Section
 
@@ -19,7 +19,8 @@ from routes.console.components.tables import Section
 class FunctionForm:
     """A form whose fields are parameters of a function.
 
-    `hidden` are values that the form keeps, and `more` is a part below the fields.
+    `hidden` are values that the form keeps, and `more` is a part below the fields. `problems` returns the problems of
+    typed values by field.
     """
 
     title: str
@@ -28,6 +29,7 @@ class FunctionForm:
     back: str
     hidden: Pairs = ()
     more: Section | None = None
+    problems: Callable[[Mapping[str, str]], dict[str, str]] | None = None
 
     def page(self, values: FormValues, status: int = 200) -> Response:
         return render_page(
@@ -42,13 +44,15 @@ class FunctionForm:
             verb=self.verb,
         )
 
-    def submit(self, call: Callable[[dict[str, str]], str]) -> Response:
-        """Pass the arguments of the form to `call`, and redirect with the message that it returns."""
+    def submit(self, call: Callable[[dict[str, str]], tuple[str, Undo | None]]) -> Response:
+        """Pass the arguments of the form to `call`, and redirect with the message and the undo that it returns."""
         values = fields.read_texts(self.fields, g.form)
+        if self.problems is not None:
+            values.problems.update(self.problems(values.typed))
         arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()}
 
         def store() -> Response:
-            return redirect_to(self.back, call(arguments))
+            return redirect_to(self.back, *call(arguments))
 
         return save(values, store, lambda status: self.page(values, status))
 

@@ -111,7 +111,7 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
         if each.model.grant is None and not each.hooks.part_of and each.permits(caller, Action.READ)
     ]
     if policy.may_administer(caller.role):
-        links += [("Access", f"{PATH}/access"), ("Kiosk displays", f"{PATH}/devices")]
+        links += [("Access", f"{PATH}/access"), ("Displays", f"{PATH}/devices")]
     return [*links, ("Why?", f"{PATH}/why")]
 
 

@@ -47,7 +47,11 @@ def add_row(caller: Caller, key: int, table_name: str) -> Response:
 
     def store() -> Response:
         queries.insert(table_name, {**values.row, "inspection_id": key})
-        kept = {each: values.typed[each] for each, is_kept in table.hooks.quick.items() if is_kept}
+        kept = {
+            each: values.typed[each]
+            for each, is_kept in table.hooks.quick.items()
+            if is_kept and values.typed[each] not in table.hooks.forgotten
+        }
         return redirect_to(f"{back}?{urlencode(kept)}", f"{table.label} added.", anchor=table_name)
 
     form = FunctionForm(f"New {table.noun}", "Create", record.fields, back)

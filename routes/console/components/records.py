@@ -34,7 +34,7 @@ from routes.console.components.template_filters import words
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
-PREVIEW = "preview"  # the button that shows the form again
+PREVIEW = "preview"  # a button that shows the form again
 CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
 
 
@@ -100,10 +100,11 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
 def new_row(table: Table, caller: Caller) -> Response:
     record = record_form(table, caller)
     defaults = {name: fields.as_text(each.stored_default) for name, each in table.relation.attributes.items()}
+    defaults |= table.hooks.initial()
     typed = {
         each.name: request.args.get(each.name) or defaults[each.name] or only_choice(each) for each in record.fields
     }
-    return form_page(record, FormValues({**typed, **table.hooks.initial}))
+    return form_page(record, FormValues(typed))
 
 
 def only_choice(each: Field) -> str:
@@ -116,7 +117,7 @@ def create_row(table: Table, caller: Caller) -> Response:
     record = record_form(table, caller)
     values = record.read()
     if PREVIEW in g.form:
-        return form_page(record, values)
+        return form_page(record, table.hooks.previewed(values))
     values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
@@ -143,7 +144,7 @@ def update_row(table: Table, caller: Caller, key: object, form: RecordForm | Non
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
     if PREVIEW in g.form:
-        return form_page(record, values, row)
+        return form_page(record, table.hooks.previewed(values), row)
     texts = {name: fields.as_text(value) for name, value in row.items()}
     old_problems = row_problems(record, texts).items()
     values.problems.update(row_problems(record, {**texts, **values.typed}).items() - old_problems)

@@ -18,6 +18,7 @@ from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import Model, parent_of
 from models.types import BIGINT
+from routes.console.components.fields import FormValues
 from routes.console.components.template_filters import name, words
 from routes.postgrest.requests import UnknownPath
 
@@ -83,6 +84,10 @@ class Hooks:
     """Whether a caller who may not edit a row may add rows that refer to it."""
     quick: Mapping[str, bool] = field(default_factory=dict)
     """The columns of the one-line form on an inspection's page, and whether each keeps its value for the next row."""
+    forgotten: tuple[str, ...] = ()
+    """Values that this form does not keep."""
+    slim: str = ""
+    """The column that a telephone shows below the first. It defaults to the first that it leaves out."""
     without_field: tuple[str, ...] = ()
     """Columns that have no field in forms."""
     choices: Mapping[str, str] = field(default_factory=dict)
@@ -91,8 +96,10 @@ class Hooks:
     """Columns that the label of a row has in a select beside its title."""
     form_section: Callable[[Mapping[str, str]], Section | None] = field(default=lambda texts: None)
     """A part of the form, from its values."""
-    initial: Mapping[str, str] = field(default_factory=dict)
-    """Values that the form of a new row shows."""
+    previewed: Callable[[FormValues], FormValues] = field(default=lambda values: values)
+    """The values of the form after a button of its part, from those that it submitted."""
+    initial: Callable[[], Mapping[str, str]] = field(default=dict)
+    """Values that the form of a new row shows unless the URL has others."""
     problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
     """Problems of the values of a form, by field."""
 

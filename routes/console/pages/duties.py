@@ -16,6 +16,7 @@ from engine.current import local_day, reading
 from engine.query.rule import Action
 from models import Schedule
 from models.errors import Fault
+from models.schedule import COUNTED_FROM
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
 from routes.console.components.fields import Field, FormValues
@@ -101,13 +102,24 @@ def duty_links(row: Row) -> list[tuple[str, str]]:
 
 def schedule_section(texts: Mapping[str, str]) -> Section:
     """Return the common intervals and, if the form has an interval, its next dates."""
-    offers = []
-    for each in COMMON_INTERVALS:
-        label = f"{words(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
-        first_due = texts.get("first_due") or local_day(current_time())
-        query = urlencode({**request.args, "first_due": first_due, **asdict(each)})
-        offers.append((label, f"{request.path}?{query}"))
+    offers = [
+        f"{words(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
+        for each in COMMON_INTERVALS
+    ]
     return "schedule_form.html", {"offers": offers, "dates": shown_dates(texts)}
+
+
+def with_common_interval(values: FormValues) -> FormValues:
+    """Return the values with the common interval of the pressed button. A typed title and a typed date stay."""
+    chosen = {str(number): each for number, each in enumerate(COMMON_INTERVALS)}.get(g.form[PREVIEW])
+    if chosen is None:
+        return values
+    filled = {name: fields.as_text(value) for name, value in asdict(chosen).items()}
+    own_title = values.typed.get("title", "").strip()
+    if own_title and own_title not in {each.title for each in COMMON_INTERVALS}:
+        filled["title"] = own_title
+    first_due = values.typed.get("first_due") or str(local_day(current_time()))
+    return FormValues({**values.typed, **filled, "first_due": first_due}, seen=values.seen)
 
 
 def preview(caller: Caller, texts: Mapping[str, str]) -> list[str]:
@@ -180,7 +192,8 @@ def chosen_buildings(caller: Caller) -> list[int]:
 @bp.get(f"/{NAME}/apply")
 @auth.requires(Action.INSERT, Schedule)
 def show_apply(caller: Caller) -> Response:
-    return apply_form(caller, len(chosen_buildings(caller)), request.args).page(FormValues(request.args))
+    form = apply_form(caller, len(chosen_buildings(caller)), {})
+    return form.page(FormValues({"counted_from": COUNTED_FROM[0]}))
 
 
 @bp.post(f"/{NAME}/apply")
@@ -189,6 +202,8 @@ def confirm_apply(caller: Caller) -> Response:
     """Ask before the schedules are made. The form of the question names the buildings."""
     ids = chosen_buildings(caller)
     values = fields.read_texts(apply_fields(caller), g.form)
+    if PREVIEW in g.form:
+        values = with_common_interval(values)
     form = apply_form(caller, len(ids), values.typed)
     if PREVIEW in g.form:
         return form.page(values)
@@ -214,9 +229,9 @@ def apply(caller: Caller) -> Response:
     ids = read_ids([g.form.get("ids", "")])
     values = fields.read_texts(apply_fields(caller), g.form)
 
-    def call(arguments: dict[str, Any]) -> str:
+    def call(arguments: dict[str, Any]) -> tuple[str, None]:
         counts = queries.call_to_write("apply_schedule", {**arguments, "p_building_ids": ids})
-        return f"{counts['made']} schedules created, {counts['already']} existed before."
+        return f"{counts['made']} schedules created, {counts['already']} existed before.", None
 
     return apply_form(caller, len(ids), values.typed, ",".join(map(str, ids))).submit(call)
 
@@ -227,6 +242,7 @@ HOOKS[NAME] = Hooks(
     title_columns=("title",),
     related=lambda caller, column, row: column != "building_id",
     form_section=lambda texts: schedule_section(texts),
+    previewed=lambda values: with_common_interval(values),
     actions=lambda caller, row, may_edit: [("End", f"{PATH}/{NAME}/{row['id']}/end")] if may_edit else [],
 )
 HOOKS[PLANS] = Hooks(part_of="inspection_id", related=lambda caller, column, row: column != "inspection_id")

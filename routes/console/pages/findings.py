@@ -15,12 +15,12 @@ from access.caller import Caller
 from access.decorators import current_time, load_caller
 from access.findings import Move
 from engine.current import database, local_day, reading, writing
-from models.finding import FIXED, OPEN, STATUSES, VERIFIED, WAIVED
+from models.finding import FIXED, OPEN, SEVERITIES, STATUSES, VERIFIED, WAIVED
 from models.types import read_date
 from routes.console.components import queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm, read_ids
-from routes.console.components.page import Pairs, bp
+from routes.console.components.page import Pairs, Undo, bp
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, table_of
 from routes.console.components.template_filters import deadline, name
 from routes.console.session import auth
@@ -46,8 +46,8 @@ class FindingMove:
 
 
 MOVES: Mapping[str, FindingMove] = {
-    "fixed": FindingMove("Fixed", "fixed", (OPEN,), FIXED, (NOTE,)),
-    "verified": FindingMove("Verified", "verified", (OPEN, FIXED), VERIFIED, (NOTE,)),
+    "fixed": FindingMove("Mark fixed", "fixed", (OPEN,), FIXED, (NOTE,)),
+    "verified": FindingMove("Verify", "verified", (OPEN, FIXED), VERIFIED, (NOTE,)),
     "waived": FindingMove("Waive", "waived", (OPEN, FIXED), WAIVED),
     "extended": FindingMove(
         "Extend", "extended", (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
@@ -112,11 +112,11 @@ def inspection_cell(row: Row) -> tuple[str, str]:
 
 def views() -> list[tuple[str, str]]:
     return [
+        ("Open", "status=eq.open"),
         ("Late", "status=eq.open&due_at=late"),
         ("Today", "status=eq.open&due_at=today"),
         ("This week", "status=eq.open&due_at=week"),
         ("To verify", "status=eq.fixed"),
-        ("Open", "status=eq.open"),
         ("All", ""),
     ]
 
@@ -133,8 +133,12 @@ def movable(caller: Caller, kind: str, ids: Sequence[int]) -> set[int]:
 
 
 def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
-    """Return the findings of an inspection and those of its case that are not closed, with the moves of each."""
-    text = f"{COLUMNS}&or=(inspection_id.eq.{key},and(case_id.eq.{case_id},status.in.({OPEN},{FIXED})))&order=due_at,id"
+    """Return the findings of an inspection and those of its case that are not waived, with the moves of each.
+
+    A re-inspection verifies findings, so the fixed ones are the first.
+    """
+    of_case = f"and(case_id.eq.{case_id},status.neq.{WAIVED})"
+    text = f"{COLUMNS}&or=(inspection_id.eq.{key},{of_case})&order=due_at,id"
     rows = queries.first_page(caller, NAME, text, SHOWN_MAX).rows
     ids = [row["id"] for row in rows]
     allowed = {kind: movable(caller, kind, ids) for kind in ("fixed", "verified")}
@@ -145,7 +149,8 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
             for kind, permitted in allowed.items()
             if row["id"] in permitted and row["status"] in MOVES[kind].sources
         ]
-    return sorted(rows, key=lambda row: STATUSES.index(row["status"]))
+    order = STATUSES if key == case_id else (FIXED, OPEN, VERIFIED, WAIVED)
+    return sorted(rows, key=lambda row: order.index(row["status"]))
 
 
 def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
@@ -182,7 +187,7 @@ def show_move(caller: Caller, kind: str) -> Response:
 def submit_move(caller: Caller, kind: str) -> Response:
     ids, form = form_of(kind, g.form)
 
-    def call(arguments: dict[str, Any]) -> str:
+    def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
             day = datetime.date.fromisoformat(read_date(arguments["p_due_at"])) + datetime.timedelta(1)
             arguments["p_due_at"] = (start_of(day) - datetime.timedelta(seconds=1)).isoformat()
@@ -195,9 +200,17 @@ def submit_move(caller: Caller, kind: str) -> Response:
                 )["moved"]
                 for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
             )
-        return f"{moved} {'finding' if moved == 1 else 'findings'} {MOVES[kind].done}."
+        done = f"{moved} {'finding' if moved == 1 else 'findings'} {MOVES[kind].done}."
+        return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 
     return form.submit(call)
+
+
+def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Undo | None:
+    """Return the form that reopens findings, or None if the move closes none or the caller may not reopen them."""
+    if MOVES[kind].target not in MOVES["reopened"].sources or movable(caller, "reopened", ids) != set(ids):
+        return None
+    return Undo(f"/{NAME}/move/reopened", (*form.hidden, ("note", "Undo")))
 
 
 def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[object, list[int]]:
@@ -234,5 +247,7 @@ HOOKS[NAME] = Hooks(
     actions=move_links,
     related=lambda caller, column, row: False,
     quick={"place": True, "item": False, "description": False, "severity": True},
+    forgotten=(SEVERITIES[0],),
+    slim="place",
 )
 HOOKS["finding_events"] = Hooks(part_of="finding_id", related=lambda caller, column, row: column == "finding_id")

@@ -134,7 +134,7 @@ HOOKS[NAME] = Hooks(
     sections=(visit_section, status_section, grants_section),
     may_add=lambda caller, row: queries.conducts(caller, row["id"]),
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
-    initial={"status": "scheduled"},
+    initial=lambda: {"status": "scheduled", "date_visited": str(local_day(current_time()))},
     problems=require_date,
 )
 HOOKS[READINGS] = Hooks(

@@ -26,10 +26,17 @@ from routes.console.session.redirects import safe_redirect
 def sign_in_form() -> Response:
     if auth.is_cross_site_without_cookies():
         return reload_with_cookies()  # a new nonce would invalidate an open sign-in page
-    with reading() as transaction:
-        command = "" if people.is_any(transaction) else config.CREATE_SUPER_ADMIN
-    target = safe_redirect(request.args.get("next", ""))
-    return render_page("sign_in.html", email="", problem=None, next=target, command=command)
+    return show_form(safe_redirect(request.args.get("next", "")))
+
+
+def show_form(target: str, email: str = "", fault: Fault | None = None) -> Response:
+    """Return the form, with the command that creates the first user if there is none.
+
+    A busy database is not asked for users.
+    """
+    problem, status = (fault_message(fault), fault_status(fault)) if fault is not None else (None, 200)
+    command = "" if status >= 500 or is_any_user() else config.CREATE_SUPER_ADMIN
+    return render_page("sign_in.html", status, email=email, problem=problem, next=target, command=command)
 
 
 @bp.post("/sign-in")
@@ -45,13 +52,15 @@ def sign_in() -> Response:
         if not is_shown_in_form(fault) and fault_status(fault) != 401:
             raise
         g.refusal = type(fault).__name__
-        response = render_page(
-            "sign_in.html", fault_status(fault), email=email, problem=fault_message(fault), next=target
-        )
-        return with_retry_after(response, fault)
+        return with_retry_after(show_form(target, email, fault), fault)
     response = Response("", 303, {**HEADERS, "Location": target or first_page(signed_in.person.id)})
     auth.start_session(response, signed_in)
     return response
+
+
+def is_any_user() -> bool:
+    with reading() as transaction:
+        return people.is_any(transaction)
 
 
 def first_page(user_id: str) -> str:

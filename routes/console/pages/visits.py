@@ -29,7 +29,7 @@ from routes.postgrest.requests import UnknownPath
 NAME = "inspections"
 VISITS_SHOWN = 50
 OPEN_STATUSES, OUTCOMES = ("scheduled", "in_progress"), ("completed", "failed")
-VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
+VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name,address,city)"
 PLAN_COLUMNS = (
     "select=inspection_id,round,due_on,outcome,case_id,schedules(id,grace_days),"
     "inspections(id,date_visited,status,inspectors(name))"
@@ -67,6 +67,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "first": True,
         "key": row["id"],
         "due": due_link(plan),
+        "building": queries.first_row(caller, "buildings", f"select=address,city&id=eq.{row['building_id']}"),
         "forms": offered_forms(caller, row, plan, case) if conducts else (),
         "findings": findings_of_case(caller, row["id"], plan["case_id"] if plan is not None else row["id"]),
         "quick": quick_entry(table_of("findings"), caller, row) if conducts else None,
@@ -139,6 +140,20 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
 """The forms by the function that they call."""
 
 
+def closing_problems(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of a completed visit with a date of re-inspection."""
+    if texts.get("status") == OUTCOMES[0] and texts.get("reinspect_on", "").strip():
+        return {"reinspect_on": "Only a failed visit is re-inspected. Choose Failed, or leave this date out."}
+    return {}
+
+
+def done_message(function: str, result: Row) -> str:
+    """Return the message after a form. That of a completed visit names its open findings."""
+    if function == "close_visit" and result["status"] == OUTCOMES[0] and (number := result["open_findings"]):
+        return f"Visit closed as completed. {number:,} {'finding is' if number == 1 else 'findings are'} open."
+    return VISIT_FORMS[function].done
+
+
 def offered_forms(caller: Caller, row: Row, plan: Row | None, case: list[Row]) -> list[tuple[str, str]]:
     """Return the functions that apply to an inspection in its state, and their buttons."""
     is_open = row["status"] in OPEN_STATUSES
@@ -164,7 +179,8 @@ def form_of(function: str, caller: Caller, key: int) -> FunctionForm:
     if not queries.conducts(caller, key):
         raise policy.PermissionDenied(f"permission denied for function {function}")
     form = VISIT_FORMS[function]
-    return FunctionForm(f"{form.verb}: {table.describe(row)}", form.verb, form.fields, f"/{NAME}/{key}")
+    title, problems = f"{form.verb}: {table.describe(row)}", closing_problems if function == "close_visit" else None
+    return FunctionForm(title, form.verb, form.fields, f"/{NAME}/{key}", problems=problems)
 
 
 def show_visit_form(function: str, caller: Caller, key: int) -> Response:
@@ -173,9 +189,8 @@ def show_visit_form(function: str, caller: Caller, key: int) -> Response:
 
 
 def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
-    def call(arguments: dict[str, Any]) -> str:
-        queries.call_to_write(function, {**arguments, "p_inspection_id": key})
-        return VISIT_FORMS[function].done
+    def call(arguments: dict[str, Any]) -> tuple[str, None]:
+        return done_message(function, queries.call_to_write(function, {**arguments, "p_inspection_id": key})), None
 
     return form_of(function, caller, key).submit(call)
 
