@@ -52,7 +52,10 @@ class InvalidArchive(Fault):
 
 
 def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
-    """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive."""
+    """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive.
+
+    No rule of `engine/duties/` runs: the archive holds the rows that the rules made.
+    """
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
         # The audit log gets one entry for the import. The archive holds the rows.

@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.server import KEYS
 from tests.conftest import MOE
-from tests.console.conftest import Service
+from tests.console.conftest import DESK, PHONE, Service
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 MENU_WIDTH_MAX = 720  # in narrower windows the links are in a menu
@@ -130,6 +130,25 @@ def test_long_texts_do_not_overflow_the_viewport(open_page: Callable, long_rows:
                 found.append((path, width, page.evaluate(OVERFLOW), page.evaluate(WIDER)))
 
     assert found == [], "\n".join(map(str, found))
+
+
+def test_header_has_one_line_on_a_desk(open_page: Callable) -> None:
+    page = open_page("root", size=DESK)
+    page.evaluate("document.querySelector('.who .name').firstElementChild.after('Bartholomew Featherstonehaugh')")
+
+    assert page.evaluate("document.querySelector('.top').offsetHeight") < 60
+
+
+def test_chart_opens_on_the_latest_month(open_page: Callable, long_rows: None) -> None:
+    page = open_page("root", scripts=False, size=PHONE)
+    month = str(datetime.datetime.now(datetime.UTC).date())[:7]
+
+    last = page.locator(".chart .tick.mid").last
+    assert last.text_content() == month
+    assert page.evaluate(OVERFLOW) <= 0
+    edges, frame = last.bounding_box(), page.locator(".latest").bounding_box()
+    assert frame["x"] <= edges["x"]
+    assert edges["x"] + edges["width"] <= frame["x"] + frame["width"] + 1
 
 
 def test_wcag_text_spacing_does_not_overflow_the_viewport(open_page: Callable, long_rows: None) -> None:
