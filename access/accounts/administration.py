@@ -39,7 +39,7 @@ from models.errors import Denial, Fault
 from models.types import UUID, Bound, new_uuid
 from models.user import User
 
-GRANT_PROFILES_MAX = 16  # there are twelve: three roles, and two kinds of grant
+GRANT_PROFILES_MAX = 16  # three roles with two kinds of grant, and managers with a linked inspector
 FOREVER_SECONDS = 100 * 365 * 24 * 3_600  # a ban until an administrator ends it
 
 

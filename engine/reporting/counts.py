@@ -28,7 +28,7 @@ SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = STATUSES
 
 TYPES = ("annual", "fire", "lead", "structural", "emergency")
 
-PLANS_MAX = 64  # of each kind; there are twelve grant profiles
+PLANS_MAX = 64  # of each kind; there are sixteen grant profiles
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
 LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
