@@ -41,8 +41,8 @@ SELECTS = {
         [{"id": 4, "inspection_id": 6, "gun_id": None, "result": None}],
     ),
     "the same": (
-        lambda c: c.from_("inspectors").select("*").eq("id", 2),
-        [{"id": 2, "name": "Ivo Kral", "email": None}],
+        lambda c: c.from_("reports_lead").select("*").eq("id", 2),
+        [{"id": 2, "inspection_id": 2, "gun_id": 78, "result": "negative"}],
     ),
     "a cast": (
         lambda c: c.from_("buildings").select("id::text,floors::text").eq("id", 1),

@@ -95,8 +95,8 @@ def test_no_snapshot_is_open_while_rows_are_sent(app: object, browse: Callable) 
             database = app.extensions["walkthrough"]
             if database.path is not None:
                 idle = database.connections.idle[database.reader]
-                watcher = 1  # the connection of `database.data_version`
-                assert database.reader.pool.checkedout() == len(idle) + watcher
+                watchers = database.reader.pool.checkedout() - len(idle)
+                assert watchers in (1, 2)  # the connection of `database.data_version`, and at times the checkpointer's
 
     assert pages == 1 + 5
 

@@ -486,7 +486,49 @@ def cascaded_entries_are_in_key_order(instance: ServiceInstance) -> None:
             instance.load(cast_world())
 
 
+def cascades_of_duties_are_in_key_order(instance: ServiceInstance) -> None:
+    """The same for the events of a finding and the plans of a schedule."""
+    root, sql = partial(send, instance, "root"), instance.direct_database.sql
+    try:
+        for id_ in range(300_006, 300_000, -1):  # the last id is the first row of the table
+            values = f"({id_}, 1, 'remark', '{NOW}', 1, '{NOW}', '{NOW}')"
+            sql(f"INSERT INTO finding_events (id, {EVENT_COLUMNS}) VALUES {values}")
+        sql("DELETE FROM finding_events WHERE id = 1")
+        for inspection_id in (8, 6):
+            sql(f"UPDATE inspection_plans SET schedule_id = 1 WHERE inspection_id = {inspection_id}")
+        sql("UPDATE inspection_plans SET occurrence = 1 WHERE inspection_id = 2")
+        for deleted_path, audited_table in (
+            ("/findings?id=eq.1", "finding_events"),
+            ("/schedules?id=eq.1", "inspection_plans"),
+        ):
+            query = f"/audit_log?select=id,row_key&relation=eq.{audited_table}&order=id"
+            before = root("GET", query).json
+            expect(root("DELETE", deleted_path).status == 204, deleted_path)
+            entries = [row["row_key"] for row in root("GET", query).json[len(before) :]]
+            expect(len(entries) > 2 and entries == sorted(entries), (deleted_path, entries))
+    finally:
+        instance.load(cast_world())
+
+
+def chosen_id_of_an_event_counts_as_used(instance: ServiceInstance) -> None:
+    """An import sets ids. Later ids are larger."""
+    values = f"(300000, 1, 'remark', '{NOW}', 1, '{NOW}', '{NOW}')"
+    try:
+        instance.direct_database.sql(f"INSERT INTO finding_events (id, {EVENT_COLUMNS}) VALUES {values}")
+        expect(send(instance, "root", "POST", "/findings", NEW_FINDING).status == 201, NEW_FINDING)
+        newest = send(instance, "root", "GET", "/finding_events?select=id&order=id.desc&limit=1").json
+        expect(newest == [{"id": 300_001}], newest)
+    finally:
+        instance.load(cast_world())
+
+
 OTHER_PROBES = [
+    Probe(
+        "cascades of duties are in key order",
+        frozenset(("cascade", "findings", "schedules")),
+        cascades_of_duties_are_in_key_order,
+    ),
+    Probe("a chosen id of an event counts", frozenset(("cascade", "finding")), chosen_id_of_an_event_counts_as_used),
     Probe(
         "cascaded audit entries are in key order",
         frozenset(("cascade", "inspections", "buildings", "inspectors")),
