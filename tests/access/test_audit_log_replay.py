@@ -14,10 +14,10 @@ import pytest
 
 from engine.maintenance.import_export import export_archive
 from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, Person, Response
+from tests.support.columns import DUTIES
 from tests.support.oracle import KEYS, PRIMARY_KEYS
 from tests.support.oracle import TABLES as READ_TABLES
 
-DUTIES = ("schedules", "inspection_plans", "findings", "finding_events")
 TABLES = tuple(table for table in READ_TABLES if table not in DUTIES)
 """The tables that requests write. Deletions cascade to duties."""
 

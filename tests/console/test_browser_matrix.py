@@ -112,6 +112,16 @@ def test_telephone_breaks_no_words(open_page: Callable, long_names: None, path: 
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
 
 
+def test_desk_breaks_no_words_of_findings(open_page: Callable, service: Service) -> None:
+    words = {"item": "Extinguisher", "description": "Carbon monoxide alarm does not sound.", "place": "3D, bathroom"}
+    changed = httpx.patch(f"{service.url}/findings?id=gt.0", headers=HEADS, json=words)
+    assert changed.status_code == 204
+    page = open_page("ada", size=DESK)
+    page.goto("/console/findings")
+
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "telephone"])
 def test_button_of_the_matrix_is_in_sight(open_page: Callable, many_buildings: None, size: dict) -> None:
     page = open_page("ada", size=size)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from tests.conftest import CAST, DATASET, ROOT, Bearer, Person, Response
-from tests.support.columns import COLUMNS
+from tests.support.columns import COLUMNS, DUTIES
 from tests.support.tokens import claims_of, sign
 
 NEW = "any new id"
@@ -111,9 +111,6 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
     if expect.get("text") == "" and answer.text:
         return f"a body where none was recorded: {answer.text[:200]}"
     return None
-
-
-DUTIES = ("schedules", "inspection_plans", "findings", "finding_events")
 
 
 def later_columns() -> set[str]:
