@@ -17,8 +17,9 @@ from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served
+from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
-from routes.flask_app import ApiFlask
+from routes.http.flask_app import ApiFlask
 from routes.register import register
 
 
@@ -32,6 +33,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     `overrides` take precedence over the environment, and the environment over the secrets file. Set
     `has_right_to_serve` if this process or its parent holds the lock of engine/storage/server_lock.py.
     """
+    register_rules()
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
     app.config.from_mapping(settings)

@@ -23,7 +23,7 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
-from routes import metric_files  # noqa: E402
+from routes.http import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
 from serving import shutdown, standard_error  # noqa: E402
 from serving.start import checks, descriptors, memory, ports  # noqa: E402

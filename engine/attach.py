@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from flask import Flask
 
 from engine.deadlines import finding_deadlines
-from engine.duties import rules  # noqa: F401  # registers the domain rules
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
 from engine.storage.database import CACHED_STATEMENTS_MAX, WRITE_WAIT_SECONDS_MAX, Database

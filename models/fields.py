@@ -157,7 +157,7 @@ class Model(DeclarativeBase):
     """Whether only triggers write the table. It has neither audit triggers nor CHECKs."""
 
     written_by_service: ClassVar[bool] = False
-    """Whether only functions and domain rules write the table, beside imports and copies (engine/duties/)."""
+    """Whether only functions and domain rules write the table, beside imports and copies (inspections/)."""
 
     expected_rows: ClassVar[int] = 1_000
     """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""

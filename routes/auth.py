@@ -13,11 +13,11 @@ from access.caller import Caller
 from access.decorators import authenticator, load_caller, public, requires_apikey, requires_user
 from engine.current import reading
 from models.errors import Fault
-from routes.body import read_body
 from routes.gotrue import bodies, sessions, users
 from routes.gotrue.errors import SignupDisabled
 from routes.gotrue.payload import BODY_BYTES_MAX, Object
-from routes.middleware import is_sign_in
+from routes.http.body import read_body
+from routes.http.middleware import is_sign_in
 
 PREFIX = "/auth/v1"
 

@@ -6,11 +6,13 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
-from routes import auth, auth_admin, auth_api_keys, docs, health, metrics, root, rpc
+from routes import auth, auth_admin, auth_api_keys
 from routes.cli import commands, schema
 from routes.console import register as console
+from routes.functions import rpc
 from routes.gotrue import errors as gotrue_errors
-from routes.middleware import register_middleware
+from routes.http import docs, health, metrics, root
+from routes.http.middleware import register_middleware
 from routes.resource import blueprint
 
 SUPABASE_PREFIX = "/rest/v1"

@@ -23,8 +23,8 @@ from engine.query.statement import Binding
 from engine.query.write.insert import Conflict, Insertion, WriteResult
 from engine.query.write.upsert import require_target
 from models import User
-from routes.body import read_body
-from routes.middleware import respond
+from routes.http.body import read_body
+from routes.http.middleware import respond
 from routes.postgrest import representation, requests
 from routes.postgrest.csv import separator_hint, without_titles
 from routes.postgrest.media import MediaType, parse_accept

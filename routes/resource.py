@@ -25,8 +25,8 @@ from engine.query.rule import Action
 from engine.query.write.insert import Conflict, Insertion, WriteResult
 from models import User
 from models.fields import Model
-from routes.body import read_body
-from routes.middleware import respond
+from routes.http.body import read_body
+from routes.http.middleware import respond
 from routes.postgrest import representation, requests
 from routes.postgrest.preferences import Operation, TransactionEnd
 from routes.relation_request import RelationRequest, known_columns, read_changes, read_insertion

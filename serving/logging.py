@@ -73,7 +73,7 @@ class JsonLogger(Logger):  # type: ignore[misc]
             handler.setFormatter(JsonLines())
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Log nothing: the application logs one line for each request (`routes/request_log.py`)."""
+        """Log nothing: the application logs one line for each request (`routes/http/request_log.py`)."""
 
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
         """Drop gunicorn's lines about its start: the service reports a refused start and its addresses itself."""

@@ -54,7 +54,7 @@ class InvalidArchive(Fault):
 def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
     """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive.
 
-    No rule of `engine/duties/` runs: the archive holds the rows that the rules made.
+    No rule of `inspections/` runs: the archive holds the rows that the rules made.
     """
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators, findings, session, visits
+from access import assignments, decorators, session
 from access.accounts import access_token, throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
 from engine.query.write import row_security, upsert
-from engine.reporting import chart, chart_counts, dashboard
 from engine.storage import file_identity, pool, sql_functions, sqlite
 from engine.storage.writer_lock import LockTimeout
+from inspections import findings, visits
+from inspections.reporting import chart, chart_counts, dashboard
 from models import types
 from models.errors import Denial, Fault
 from routes.postgrest import (

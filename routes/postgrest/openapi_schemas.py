@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
-from access import explain, findings, schedules, visits
+from access import explain
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
-from engine.reporting import chart, dashboard, due_summary
+from inspections import findings, visits
+from inspections import schedule_functions as schedules
+from inspections.reporting import chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 

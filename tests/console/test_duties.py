@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.components.intervals import COMMON_INTERVALS
+from inspections.intervals import COMMON_INTERVALS
 from tests.console.duty_rows import set_clock
 from tests.support.set_clock import SetClock
 

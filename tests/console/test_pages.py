@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from engine.reporting import chart
 from engine.storage.sqlite import TimedOut
+from inspections.reporting import chart
 from tests.conftest import ADA, BOB, MAX, MIA, MOE
 from tests.console.generic import generic_pages
 

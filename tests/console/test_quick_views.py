@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.reporting import first_steps
+from inspections.reporting import first_steps
 
 VIEWS = re.compile(r'<nav class="views".*?</nav>', re.DOTALL)
 

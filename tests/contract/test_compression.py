@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.compression import BYTES_MIN
+from routes.http.compression import BYTES_MIN
 from tests.support.functions import one_building
 
 LARGE = "/inspections?select=id,notes&order=id"

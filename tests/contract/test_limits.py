@@ -15,10 +15,10 @@ from access.accounts.sign_in import SessionRow
 from access.caller import GRANT_PROFILES, Caller, Role
 from engine import audit
 from engine.query import execute
-from engine.reporting import incremental_counts
-from engine.reporting.status_counts import calendar_days
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
+from inspections.reporting import incremental_counts
+from inspections.reporting.status_counts import calendar_days
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation

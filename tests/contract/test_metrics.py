@@ -17,9 +17,10 @@ from flask import Response as FlaskResponse
 from flask import g
 
 import engine
+import inspections
 from engine.storage.writer_lock import LockTimeout
-from routes import metric_files as meters
-from routes.metrics import CACHES, MeasuredWriterLock
+from routes.http import metric_files as meters
+from routes.http.metrics import CACHES, MeasuredWriterLock
 from tests.conftest import Api
 from tests.support import tokens
 
@@ -137,7 +138,8 @@ def test_plan_caches_are_reported(world: Callable) -> None:
 
 
 def test_every_plan_cache_is_in_the_metrics() -> None:
-    names = [found.name for found in walk_packages(engine.__path__, "engine.")]
+    packages = (engine, inspections)
+    names = [found.name for package in packages for found in walk_packages(package.__path__, f"{package.__name__}.")]
     modules = [import_module(name) for name in names if not name.startswith("engine.postgres")]
 
     caches = {
@@ -259,7 +261,7 @@ EVERY_SERIES = """
 import os, sys
 from pathlib import Path
 from app import create_app
-from routes import metric_files as meters
+from routes.http import metric_files as meters
 app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": "s" * 40, "SERVICE_KEY": "k" * 40})
 found = app.extensions["walkthrough.meters"]
 pairs = {(rule.rule, method) for rule in app.url_map.iter_rules() for method in rule.methods}

@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV31SpecValidat
 import config
 from engine.query.catalog import catalog
 from models.types import BIGINT, INTEGER
-from routes import rpc
+from routes.functions import rpc
 from routes.postgrest import openapi_schemas
 from tests.conftest import CAST, RESOURCES
 from tests.support.factories import RowFactory

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from access.policy import FUNCTION_ROLES
-from routes import rpc
+from routes.functions import rpc
 from tests.conftest import ADA, MIA, MOE
 
 CHECK = "check_building_access_v2"

@@ -10,9 +10,9 @@ from typing import Any
 
 from app import create_app
 from engine.current import database
-from engine.duties.schedules import InspectionRule
 from engine.storage import sqlite, wal
 from engine.storage.commit_group import CommitGroup
+from inspections.schedules import InspectionRule
 
 CHECKPOINT_PAGES = 20
 POLL_SECONDS = 0.005

@@ -7,7 +7,7 @@ import pytest
 from dateutil.relativedelta import relativedelta
 from dateutil.rrule import DAILY, MONTHLY, WEEKLY, YEARLY, rrule
 
-from engine.duties.recurrence import Occurrence, Recurrence
+from inspections.recurrence import Occurrence, Recurrence
 
 SCHEDULES = 2_000
 UNITS = ("day", "week", "month", "year")

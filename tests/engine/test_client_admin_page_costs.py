@@ -11,7 +11,7 @@ import pytest
 from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query.statement import Binding
-from engine.reporting.counts import parameter_values, plan_status_counts
+from inspections.reporting.counts import parameter_values, plan_status_counts
 from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio

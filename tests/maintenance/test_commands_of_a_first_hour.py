@@ -14,7 +14,7 @@ import pytest
 
 import config
 from app import create_app
-from engine.reporting.first_steps import OPTIONAL, FirstStep, StepState, read_first_steps
+from inspections.reporting.first_steps import OPTIONAL, FirstStep, StepState, read_first_steps
 from routes.cli import commands
 from tests.support import databases, tokens
 from tests.support.applications import import_world, open_app

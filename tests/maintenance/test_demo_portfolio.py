@@ -15,8 +15,8 @@ import pytest
 
 from demo.passwords import with_passwords
 from demo.portfolio import SEED, compose
-from engine.duties.recurrence import Recurrence
 from engine.query.catalog import catalog
+from inspections.recurrence import Recurrence
 from models.finding import EVENT_KINDS, SEVERITIES, STATUSES
 from models.inspection_plan import OUTCOMES
 from models.schedule import COUNTED_FROM

@@ -10,10 +10,10 @@ from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.current import reading
 from engine.query.statement import Binding, Statement
-from engine.reporting import chart, chart_counts, chart_statements, counts, dashboard, status_counts
-from engine.reporting.chart import Interval, InvalidPeriod
-from engine.reporting.dashboard import NoSuchBuilding
-from engine.reporting.visible_rows import VisibleRows
+from inspections.reporting import chart, chart_counts, chart_statements, counts, dashboard, status_counts
+from inspections.reporting.chart import Interval, InvalidPeriod
+from inspections.reporting.dashboard import NoSuchBuilding
+from inspections.reporting.visible_rows import VisibleRows
 from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases
 from tests.support.applications import open_app

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.reporting import dashboard, finding_counts, incremental_counts
-from engine.reporting.finding_counts import FindingCounts
+from inspections.reporting import dashboard, finding_counts, incremental_counts
+from inspections.reporting.finding_counts import FindingCounts
 from tests.duties.case_world import FAILED, HIDDEN, MOMENT, OPEN, case_rows, finding
 from tests.support.functions import DASHBOARD
 

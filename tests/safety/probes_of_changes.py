@@ -11,7 +11,8 @@ from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.query import operators
 from engine.query.read import plan
-from routes import resource, rpc
+from routes import resource
+from routes.functions import rpc
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.database_access import NOW

@@ -18,7 +18,7 @@ from access.policy import FUNCTION_ROLES, POLICIES, Policy, every_row, no_row
 from access.predicate import CALLER, AllOf, AnyOf, Predicate, alias, equals, in_subquery
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
 from models.fields import Row
-from routes import rpc
+from routes.functions import rpc
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.mutation_suite import UNPROBED_ENDPOINTS, all_probes, first_failing_probe, is_guarded_view
 from tests.safety.plan_caches import clear_plan_caches

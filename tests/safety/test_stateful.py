@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from engine.reporting import dashboard as dashboard_module
+from inspections.reporting import dashboard as dashboard_module
 from tests.safety import write_model
 from tests.safety.database_access import NOW
 from tests.safety.hypothesis_settings import deterministic_settings, scaled_count

@@ -14,7 +14,8 @@ import pytest
 
 import config
 from models.types import read_integer
-from routes import request_log, resource
+from routes import resource
+from routes.http import request_log
 from serving import logging as logs
 from tests.conftest import ADA, uuid
 from tests.support import tokens

@@ -9,11 +9,11 @@ import pytest
 
 from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
-from engine.reporting import chart, dashboard
-from engine.reporting.dashboard import Dashboard, read_dashboard
-from engine.reporting.visible_rows import VisibleRows
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction
+from inspections.reporting import chart, dashboard
+from inspections.reporting.dashboard import Dashboard, read_dashboard
+from inspections.reporting.visible_rows import VisibleRows
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")

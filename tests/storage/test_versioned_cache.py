@@ -9,12 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from engine.reporting.chart import size_of_points
-from engine.reporting.chart_counts import Points
 from engine.storage import versioned_cache as module
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
+from inspections.reporting.chart import size_of_points
+from inspections.reporting.chart_counts import Points
 from tests.support.waiting import until
 
 # Entries

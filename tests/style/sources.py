@@ -17,7 +17,8 @@ from tests.style.sentences import CODE
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDERS = (
-    "access", "bench", "bin", "demo", "docs", "engine", "models", "requirements", "routes", "serving", "tests",
+    "access", "bench", "bin", "demo", "docs", "engine", "inspections", "models",
+    "requirements", "routes", "serving", "tests",
 )  # fmt: skip
 GENERATED = {"bench/RESULTS.md"}
 SKIPPED = {".cache", ".venv", "__pycache__", "node_modules"}

@@ -20,9 +20,9 @@ from engine.query.read.planner import Planner, UnguardedRelation
 from engine.query.rule import Action
 from models import RESOURCES
 from models.errors import Fault
+from routes.functions.rpc import FUNCTIONS
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import conditions, errors
-from routes.rpc import FUNCTIONS
 from tests.style import structure
 from tests.style.checks import SHARED_FUNCTIONS_MAX, import_cycles, repeated_classes, shared_functions, upward_imports
 from tests.style.sources import files, name, nodes
@@ -187,7 +187,7 @@ def subclasses(of: type[Fault]) -> set[type[Fault]]:
 def test_every_error_class_has_a_status() -> None:
     """An error without a status is answered as an internal error."""
     for module in structure.modules():
-        if structure.package(module) in {"models", "engine", "access", "routes"}:
+        if structure.package(module) in {"models", "engine", "access", "inspections", "routes"}:
             import_module(module)
     mapped = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys()
 

@@ -93,7 +93,7 @@ def switch_database(app: object, file: pathlib.Path) -> None:
     """Make an application serve another database."""
     from engine.attach import attach_url
     from engine.maintenance.check import ensure_schema
-    from routes import metrics
+    from routes.http import metrics
 
     app.config["DATABASE_URL"] = databases.url(file)
     app.extensions["walkthrough"] = database = attach_url(databases.url(file))

@@ -49,4 +49,4 @@ class DomainRule:
 
 
 DOMAIN_RULES: dict[str, DomainRule] = {}
-"""The rules, by table. `engine/duties/rules.py` fills it."""
+"""The rules, by table. `inspections/register.py` fills it."""

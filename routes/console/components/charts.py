@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from engine.reporting.chart import Chart
+from inspections.reporting.chart import Chart
 
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8

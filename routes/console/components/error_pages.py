@@ -17,13 +17,13 @@ from engine.storage.pool import TooManyConnections
 from engine.storage.sqlite import TimedOut
 from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
-from routes import request_log
 from routes.console.components.fields import EditConflict
 from routes.console.components.page import HEADERS, bp, kiosk_sign_in_form, reload_with_cookies, render_page
 from routes.console.session import auth
 from routes.console.session.auth import PATH, KioskTokenRequired, SignInRequired
 from routes.console.session.redirects import return_url
 from routes.gotrue import errors as sign_in_errors
+from routes.http import request_log
 from routes.postgrest import errors
 from routes.postgrest.requests import UnknownPath
 

@@ -24,9 +24,9 @@ from routes.console.components.template_filters import FILTERS
 from routes.console.session import auth
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import requested_url
-from routes.middleware import record_denial
+from routes.http.middleware import record_denial
+from routes.http.static_files import StaticFiles
 from routes.postgrest.requests import UnknownPath
-from routes.static_files import StaticFiles
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (

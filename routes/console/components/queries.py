@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from access import policy, visits
+from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
@@ -23,13 +23,14 @@ from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action, Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion, WriteResult
-from engine.reporting.visible_rows import VisibleRows
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
+from inspections import visits
+from inspections.reporting.visible_rows import VisibleRows
 from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
-from routes import rpc
+from routes.functions import rpc
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
 

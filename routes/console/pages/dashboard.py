@@ -8,10 +8,10 @@ from access import policy
 from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
-from engine.reporting import chart, chart_counts, status_counts
-from engine.reporting.dashboard import read_dashboard
-from engine.reporting.first_steps import read_first_steps
 from engine.storage.sqlite import TimedOut
+from inspections.reporting import chart, chart_counts, status_counts
+from inspections.reporting.dashboard import read_dashboard
+from inspections.reporting.first_steps import read_first_steps
 from models import Client
 from models.types import DatetimeOutOfRange, InvalidDatetime, read_date
 from routes.console.components import charts, queries

@@ -14,6 +14,7 @@ from access.caller import Caller
 from access.decorators import current_time
 from engine.current import local_day, reading
 from engine.query.rule import Action
+from inspections.intervals import COMMON_INTERVALS
 from models import Schedule
 from models.errors import Fault
 from models.schedule import COUNTED_FROM
@@ -21,7 +22,6 @@ from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm, read_ids
-from routes.console.components.intervals import COMMON_INTERVALS
 from routes.console.components.list_query import ListQuery, parse_list_query
 from routes.console.components.lists import listing_of
 from routes.console.components.page import bp, render_confirmation

@@ -10,11 +10,12 @@ from typing import Any
 from flask import Response, g, request
 from werkzeug.datastructures import MultiDict
 
-from access import findings, policy
+from access import policy
 from access.caller import Caller
 from access.decorators import current_time, load_caller
-from access.findings import Move
 from engine.current import database, local_day, reading, writing
+from inspections import findings
+from inspections.findings import Move
 from models.finding import FIXED, OPEN, SEVERITIES, STATUSES, VERIFIED, WAIVED
 from models.types import read_date
 from routes.console.components import queries

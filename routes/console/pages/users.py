@@ -14,8 +14,8 @@ from access.assignments import IDS_MAX
 from access.caller import Caller, GrantKind, Role
 from access.decorators import load_caller
 from engine.current import reading
-from engine.duties.inspectors import LINKED_ROLE
 from engine.query.rule import Action
+from inspections.inspectors import LINKED_ROLE
 from models import User
 from models.fields import TENANT_COLUMN
 from models.types import BIGINT, InvalidInput, read_string, read_uuid

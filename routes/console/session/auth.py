@@ -27,8 +27,8 @@ from engine.query.rule import Action
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
-from routes.body import read_body
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
+from routes.http.body import read_body
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.media import UnsupportedMediaType
 

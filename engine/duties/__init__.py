@@ -1,1 +1,0 @@
-"""Duties: what follows from a write of schedules, inspections and findings (docs/decisions/0027)."""

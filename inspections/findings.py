@@ -1,0 +1,162 @@
+"""move_findings: fix, verify, waive, reopen and extend findings, or remark on them. All of a list move, or none.
+
+The policy decides which visible findings a caller moves. The service writes them without the caller's row rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import sqlalchemy as sa
+
+from access.assignments import binding_of
+from access.caller import Caller
+from access.policy import FINDING_MOVES, AccessRule, PermissionDenied
+from engine.query.catalog import catalog
+from engine.query.constraints import CheckViolation
+from engine.query.dialect.base import json_array
+from engine.query.dialect.registry import DIALECTS
+from engine.query.read.planner import Planner
+from engine.query.statement import Statement, parameter
+from engine.storage.transaction import Transaction
+from inspections.visits import NoSuchRow, read_visit
+from inspections.writes import insert_rows, update_rows
+from models import Finding
+from models.errors import Fault
+from models.finding import FIXED, OPEN, STATUSES, VERIFIED, WAIVED
+from models.types import BIGINT
+
+REMARK: Final = "remark"
+TARGETS: Final = (FIXED, VERIFIED, WAIVED, OPEN, REMARK)
+
+SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
+    FIXED: (OPEN,),
+    VERIFIED: (OPEN, FIXED),
+    WAIVED: (OPEN, FIXED),
+    OPEN: STATUSES,
+    REMARK: STATUSES,
+}
+"""The statuses from which a finding moves, by target."""
+
+NEEDS_NOTE: Final = (WAIVED, OPEN, REMARK)
+
+
+class InvalidMove(Fault):
+    """Arguments that no move has (22023)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a caller asks for. `due_at` is a stored timestamp."""
+
+    target: str
+    note: str | None = None
+    inspection_id: int | None = None
+    due_at: str | None = None
+
+    @property
+    def right(self) -> str:
+        """The key of the move in the policy. A new deadline needs the right to extend."""
+        if self.target != OPEN:
+            return self.target
+        return "extended" if self.due_at is not None else "reopened"
+
+    def kind(self, status: str) -> str:
+        """Return the kind of the event of a finding with a status."""
+        if self.target != OPEN:
+            return self.target
+        return "extended" if status == OPEN else "reopened"
+
+    def changes(self, now: str) -> dict[str, str | None]:
+        """Return the changes of the finding."""
+        if self.target == REMARK:
+            return {}
+        closed_at = now if self.target in (VERIFIED, WAIVED) else None
+        due_at = {"due_at": self.due_at} if self.due_at is not None else {}
+        return {"status": self.target, "closed_at": closed_at, **due_at}
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCounts:
+    """The number of findings with a new event, and of findings that had the status already."""
+
+    moved: int
+    already: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindingState:
+    """A visible finding, and whether the caller may move it."""
+
+    id: int
+    status: str
+    case_id: int
+    is_allowed: bool
+
+
+def move_findings(transaction: Transaction, caller: Caller, ids: Sequence[int], move: Move) -> MoveCounts:
+    """Move findings, and add an event to each.
+
+    Raise InvalidMove, NoSuchRow, PermissionDenied, or CheckViolation for a move that does not exist.
+    """
+    if move.due_at is not None and move.target != OPEN:
+        raise InvalidMove("p_due_at needs p_to open")
+    findings = read_findings(transaction, caller, move, ids)
+    case_id = read_visit(transaction, caller, move.inspection_id).case_id if move.inspection_id is not None else None
+    if not all(each.is_allowed for each in findings):
+        raise PermissionDenied(f"permission denied to move every finding of the list to {move.target}")
+    moved = [each for each in findings if each.status != move.target or move.due_at is not None]
+    for finding in moved:
+        require_move(finding, move, case_id)
+    write_moves(transaction, moved, move)
+    return MoveCounts(len(moved), len(findings) - len(moved))
+
+
+def read_findings(transaction: Transaction, caller: Caller, move: Move, ids: Sequence[int]) -> list[FindingState]:
+    """Return the findings with these ids. Raise NoSuchRow unless all are visible."""
+    distinct = set(ids)
+    plan = plan_findings(transaction.dialect.name, AccessRule(caller.profile), move.right)
+    rows = transaction.all(plan.sql, plan.bind(binding_of(caller).replace(keys=json_array(distinct))))
+    if len(rows) < len(distinct):
+        raise NoSuchRow("Finding")
+    return [FindingState(*row) for row in rows]
+
+
+@cache
+def plan_findings(database: str, rule: AccessRule, right: str) -> Statement:
+    """Plan the fields of FindingState of the visible findings in `Binding.keys`."""
+    planner = Planner(DIALECTS[database], rule)
+    finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
+    columns = finding.c
+    is_allowed = FINDING_MOVES[right][rule.profile.role](rule.profile, columns)
+    among = planner.dialect.in_list(columns.id, BIGINT, parameter("keys", sa.Text))
+    selected = sa.select(columns.id, columns.status, columns.case_id, sa.case((is_allowed, 1), else_=0))
+    return planner.finish(selected.where(among, scope).order_by(columns.id))
+
+
+def require_move(finding: FindingState, move: Move, case_id: int | None) -> None:
+    """Raise CheckViolation if there is no such move of a finding, or if it lacks what it needs."""
+    ends = f"finding {finding.id}: {finding.status} -> {move.target}"
+    if finding.status not in SOURCES[move.target]:
+        raise CheckViolation("findings_move_check", ends)
+    if move.target in NEEDS_NOTE and not (move.note or "").strip():
+        raise CheckViolation("findings_move_check", f"{ends} needs p_note")
+    if move.target == VERIFIED and case_id is None:
+        raise CheckViolation("findings_move_check", f"{ends} needs p_inspection_id")
+    if case_id is not None and case_id != finding.case_id:
+        raise CheckViolation("findings_move_check", f"{ends} needs an inspection of its case")
+
+
+def write_moves(transaction: Transaction, findings: Sequence[FindingState], move: Move) -> None:
+    """Change the findings, and insert their events."""
+    changes = move.changes(transaction.now)
+    if changes:
+        update_rows(transaction, Finding.__tablename__, [(each.id,) for each in findings], changes)
+    events = [
+        {"finding_id": each.id, "kind": move.kind(each.status), "inspection_id": move.inspection_id, "note": move.note}
+        for each in findings
+    ]
+    insert_rows(transaction, "finding_events", events)

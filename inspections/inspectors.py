@@ -1,0 +1,31 @@
+"""The link of an inspector to a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.query.constraints import CheckViolation
+from engine.query.write.domain_rules import DomainRule
+from engine.query.write.insert import Key
+from engine.storage.transaction import Transaction
+from inspections.writes import read_rows
+
+LINKED_ROLE = "client_manager"
+
+
+class InspectorRule(DomainRule):
+    """The user of an inspector is a client manager."""
+
+    def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        self.require_managers(transaction, keys)
+
+    def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        if "user_id" in columns:
+            self.require_managers(transaction, keys)
+
+    def require_managers(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        """Raise CheckViolation if an inspector's user has another role."""
+        inspectors = read_rows(transaction, "inspectors", ("user_id",), "id", [key[0] for key in keys])
+        users = [each["user_id"] for each in inspectors if each["user_id"] is not None]
+        if any(user["role"] != LINKED_ROLE for user in read_rows(transaction, "users", ("role",), "id", users)):
+            raise CheckViolation("inspectors_user_role_check")

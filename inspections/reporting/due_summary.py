@@ -1,0 +1,117 @@
+"""The open inspections of schedules, counted by their due dates."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from engine.query.dialect.registry import DIALECTS
+from engine.query.rule import Rule
+from engine.query.statement import Statement
+from engine.storage.transaction import Transaction
+from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, over_all, shortened
+from inspections.reporting.status_counts import Counts, labelled
+from inspections.reporting.visible_rows import VisibleRows, fetch_rows
+from models import Inspection, InspectionPlan, Schedule
+
+WEEK_DAYS = 7
+MONTH_DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class DueSummary:
+    """The visible open inspections of schedules. Each is late after its due date and the schedule's days of grace.
+
+    overdue: late today.
+    due_today, due_7_days, due_30_days: due today, or from today to 7 or 30 days later.
+    booked_late: not late today, and dated on a day on which they will be late.
+    by_type: all of them.
+    oldest_overdue_days: for how many days the latest one has been late; null if none is.
+    """
+
+    today: str
+    overdue: int
+    due_today: int
+    due_7_days: int
+    due_30_days: int
+    booked_late: int
+    by_type: Counts
+    oldest_overdue_days: int | None
+
+
+def read_due_summary(transaction: Transaction, visible: VisibleRows) -> DueSummary:
+    """Return the counts of the visible open inspections of schedules."""
+    today = transaction.today
+    key = ("due summary", visible, today)
+    summary: DueSummary = transaction.cached(key, lambda: count_due(transaction, visible, today))
+    return summary
+
+
+def count_due(transaction: Transaction, visible: VisibleRows, today: datetime.date) -> DueSummary:
+    statement = plan_due(transaction.dialect.name, visible.rule)
+    days = {
+        name: (today + datetime.timedelta(days=number)).isoformat()
+        for name, number in (("today", 0), ("in_a_week", WEEK_DAYS), ("soon", MONTH_DAYS))
+    }
+    rows = fetch_rows(transaction, statement, visible.binding(**days))
+    _, _, total, overdue, due_today, due_7_days, due_30_days, booked_late, oldest = rows[0] if rows else EMPTY
+    rest = total - sum(row[1] for row in rows)
+    return DueSummary(
+        today.isoformat(),
+        overdue or 0,
+        due_today or 0,
+        due_7_days or 0,
+        due_30_days or 0,
+        booked_late or 0,
+        labelled(((row[0], row[1]) for row in rows), (), rest),
+        (today - datetime.date.fromisoformat(oldest)).days if oldest is not None else None,
+    )
+
+
+EMPTY: tuple[Any, ...] = (None, 0, 0, 0, 0, 0, 0, 0, None)
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_due(database: str, rule: Rule) -> Statement:
+    """Plan rows of type and count, the most frequent types first. Each row repeats the counts of all types.
+
+    A caller who does not see a schedule does not see its days of grace.
+    """
+    planner = CountPlanner(DIALECTS[database], rule)
+    inspection, scope = planner.visible(Inspection)
+    plan, plan_scope = planner.visible_by(InspectionPlan, Inspection)
+    schedule, schedule_scope = planner.visible(Schedule)
+    rows = plan.join(inspection, inspection.c.id == plan.c.inspection_id)
+    rows = rows.outerjoin(schedule, sa.and_(schedule.c.id == plan.c.schedule_id, schedule_scope))
+    due_on, today = plan.c.due_on, planner.named_parameter("today")
+    last_day = planner.dialect.add_days(due_on, sa.func.coalesce(schedule.c.grace_days, sa.literal_column("0")))
+    open_plans = (
+        sa.select(
+            shortened(inspection.c.inspection_type), inspection.c.date_visited, due_on, last_day.label("last_day")
+        )
+        .select_from(rows)
+        .where(plan.c.outcome.is_(None), plan.c.schedule_id.is_not(None), plan_scope, scope)
+    )
+    found = planner.dialect.materialized(open_plans).subquery("found").c
+    counted = sa.func.count()
+
+    def of_all(condition: Any) -> Any:
+        return over_all(sa.func.sum, sa.case((condition, sa.literal_column("1"))))
+
+    late = found.last_day < today
+    totals = sa.select(
+        found.inspection_type,
+        counted,
+        sa.func.sum(counted).over(),
+        of_all(late),
+        of_all(found.due_on == today),
+        of_all(found.due_on.between(today, planner.named_parameter("in_a_week"))),
+        of_all(found.due_on.between(today, planner.named_parameter("soon"))),
+        of_all(sa.and_(sa.not_(late), found.date_visited > found.last_day)),
+        over_all(sa.func.min, sa.case((late, found.last_day))),
+    ).group_by(found.inspection_type)
+    return planner.finish(totals.order_by(counted.desc(), found.inspection_type).limit(LABELS_MAX))
