@@ -41,15 +41,11 @@ def package(module: str) -> str:
 
 
 @cache
-def imports(module: str) -> tuple[tuple[str, int], ...]:
-    """Return the modules of the project that a module imports, with lines. TYPE_CHECKING imports are included."""
+def imports(module: str) -> tuple[str, ...]:
+    """Return the modules of the project that a module imports. TYPE_CHECKING imports are included."""
     known = modules()
-    found: dict[str, int] = {}
-    for node in nodes(known[module]):
-        for target in targets(node):
-            if target in known or package(target) == "tests":
-                found.setdefault(target, getattr(node, "lineno", 1))
-    return tuple(found.items())
+    imported = dict.fromkeys(target for node in nodes(known[module]) for target in targets(node))
+    return tuple(each for each in imported if each in known or package(each) == "tests")
 
 
 def targets(node: ast.AST) -> Iterator[str]:
@@ -104,11 +100,21 @@ def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
     return sorted(found)
 
 
-def definitions(kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> Mapping[str, list[tuple[str, int]]]:
-    """Return the public classes or functions of all modules by name: path and line of each definition."""
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+def upward_imports() -> list[str]:
+    """Return the imports of a package of the same layer or a higher one."""
+    return sorted(
+        f"{module} imports {imported}"
+        for module in modules()
+        for imported in imports(module)
+        if not is_downward(package(module), package(imported))
+    )
+
+
+def definitions(kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> Mapping[str, set[str]]:
+    """Return the public classes or functions of all modules by name: the paths that define each."""
+    places: dict[str, set[str]] = defaultdict(set)
     for path in modules().values():
         for node in tree(path).body:
             if isinstance(node, kind) and not node.name.startswith("_"):
-                found[node.name].append((name(path), node.lineno))
-    return found
+                places[node.name].add(name(path))
+    return places
