@@ -27,7 +27,7 @@ from engine.storage.sqlite import driver
 
 HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # the suffix of databases that are only copied
-MIGRATIONS: Final = "../engine/maintenance/migrations/__init__.py"  # an older file would be migrated at its start
+MIGRATIONS: Final = "../engine/schema/migrations/__init__.py"  # an older file would be migrated at its start
 SQL_FILES: Final = ("schema.pg.sql", "policies.pg.sql")
 SEQUENCED: Final = ("clients", "inspectors", "buildings", "inspections", "reports_lead")
 ROLES: Final = """

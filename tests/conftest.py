@@ -42,9 +42,9 @@ from urllib.parse import quote
 import pytest
 from hypothesis import settings
 
-from engine.maintenance import migrations
 from engine.maintenance.import_export import archive_tables
 from engine.query.catalog import catalog
+from engine.schema import migrations
 from tests.support import databases, tokens
 from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 from tests.support.set_clock import SetClock

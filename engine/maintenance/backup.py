@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance import migrations
 from engine.maintenance.check import MaintenanceError
 from engine.query.constraints import Locked
+from engine.schema import migrations
 from engine.storage import atomic_files, sqlite
 from engine.storage import file_copies as copies
 from engine.storage.clock import Clock

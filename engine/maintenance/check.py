@@ -10,11 +10,11 @@ from enum import Enum
 from functools import singledispatch
 from pathlib import Path
 
-from engine.maintenance import migrations
-from engine.maintenance.migrations import migrate
+from engine.maintenance import migrate
 from engine.maintenance.planner_stats import has_planner_stats, write_planner_stats
-from engine.maintenance.schema import schema, violations
+from engine.schema import migrations
 from engine.schema.description import grant_of, grant_tables
+from engine.schema.violations import violations
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
 from engine.storage.database import Database
@@ -226,7 +226,7 @@ def logs_of(path: Path) -> list[Path]:
 
 def make_tables(transaction: Transaction) -> None:
     """Create the schema of this version in an empty file."""
-    for statement in schema():
+    for statement in migrate.schema():
         transaction.run(statement)
     transaction.run(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
     transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
@@ -244,7 +244,7 @@ def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
             problems = [*integrity_problems(transaction, scan), *wrong_settings(transaction)]
             if scan is Scan.FULL:  # no reason to refuse a start
-                problems += [*schema_differences(transaction), *ineffective_grants(transaction)]
+                problems += [*migrate.schema_differences(transaction.all), *ineffective_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
         problems = [f"the database cannot be read: {error_text(error, database.path)}"]
         if isinstance(sqlite.translate(error), sqlite.FileCorrupt):
@@ -262,24 +262,6 @@ def integrity_problems(transaction: Transaction, scan: Scan) -> list[str]:
     if problems:
         problems.append(RESTORE_HINT)
     return [*problems, *violations(transaction.all)]
-
-
-SCHEMA_QUERY = (
-    "SELECT s.type, s.name, c.name, c.type, c.[notnull], c.pk FROM sqlite_schema s"
-    " LEFT JOIN pragma_table_info(s.name) c ON s.type = 'table' WHERE s.name NOT LIKE 'sqlite_%'"
-)
-
-
-def schema_differences(transaction: Transaction) -> list[str]:
-    """Return the tables, indexes and triggers that differ from this version's schema."""
-    expected = sqlite.driver.connect(":memory:")
-    try:
-        expected.executescript("\n".join(schema()))
-        wanted = set(expected.execute(SCHEMA_QUERY).fetchall())
-    finally:
-        expected.close()
-    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(transaction.all(SCHEMA_QUERY))}
-    return [f"the {name} differs from the schema of this version" for name in sorted(names)]
 
 
 SETTINGS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "trusted_schema": 0}

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from engine.maintenance import check as database_check
 from engine.maintenance import copy as database_copy
-from engine.maintenance.migrations import EARLIER_VERSION, pending, schema_version
 from engine.postgres import errors
 from engine.postgres.database import ServerDatabase
 from engine.postgres.replicas import IDENTITY, AnotherDatabase
@@ -20,6 +19,7 @@ from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
 from engine.schema.description import POSTGRESQL
+from engine.schema.migrations import EARLIER_VERSION, pending, schema_version
 from engine.schema.script import schema_script, upgrade_script
 from engine.storage.transaction import Transaction
 from models import ClientManagerInspectionAccess

@@ -20,10 +20,14 @@
 
 {{log}}
 
+-- Recreated by every upgrade (engine/postgres/schema.py), from here to the end.
+
+-- Entries that may change rights
+
 -- A standby must have replayed the last entry that changes rights before it may answer. The function returns whether an
 -- entry may change rights: every entry except those known not to. A row that moves to another client has two entries, a
 -- delete and an insert.
-CREATE FUNCTION decides_rights(action text, relation text, before json, after json) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST 1000 AS $$
+CREATE OR REPLACE FUNCTION decides_rights(action text, relation text, before json, after json) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST 1000 AS $$
 BEGIN
     IF action IN ('sign_in', 'sign_out', 'refused') THEN
         RETURN false;
@@ -35,25 +39,24 @@ BEGIN
     END IF;
     RETURN action <> 'insert';
 END $$;
--- Most entries are inserts. The first condition excludes them without a function call.
+-- An upgrade makes the index anew, since the function may have changed. Most entries are inserts. The first condition excludes them without a function call.
+DROP INDEX IF EXISTS audit_log_rights;
 CREATE INDEX audit_log_rights ON audit_log (id)
     WHERE (action <> 'insert' OR relation <> ALL ('{{{array without rights}}}'))
     AND decides_rights(action, relation, before, after);
 -- Includes the time, because after a failover another entry may have the same id.
-CREATE FUNCTION last_rights() RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION last_rights() RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT concat(id, '@', extract(epoch FROM at)) FROM audit_log
         WHERE (action <> 'insert' OR relation <> ALL ('{{{array without rights}}}'))
         AND decides_rights(action, relation, before, after) ORDER BY id DESC LIMIT 1);
 END $$;
-CREATE FUNCTION snapshot_positions(OUT is_standby boolean, OUT last bigint, OUT rights text) LANGUAGE plpgsql STABLE AS $$
+CREATE OR REPLACE FUNCTION snapshot_positions(OUT is_standby boolean, OUT last bigint, OUT rights text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     is_standby := pg_is_in_recovery();
     last := (SELECT max(id) FROM audit_log);
     rights := last_rights();
 END $$;
-
--- Recreated by every upgrade (engine/postgres/schema.py), from here to the end.
 
 -- What SQL lacks
 

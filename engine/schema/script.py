@@ -84,3 +84,10 @@ def upgrade_script() -> str:
     """Return the functions and triggers of PostgreSQL, which every upgrade recreates."""
     script = schema_script(POSTGRESQL)
     return script[script.index(RECREATED_MARKER) :]
+
+
+def write_schemas(paths: Mapping[str, Path] = COMMITTED) -> list[str]:
+    """Write the schema of each engine. Return a line for each file."""
+    for engine, path in paths.items():
+        path.write_text(schema_script(engine), encoding="utf-8")
+    return [f"{path.name}: the schema for {engine}" for engine, path in paths.items()]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance.schema import violations
+from engine.schema.violations import violations
 from engine.storage import sqlite
 from engine.storage.atomic_files import COMPANIONS, drafted
 

@@ -19,17 +19,13 @@ try:
 except ImportError:  # no wheel for this platform
     import sqlite3 as driver
 
-from engine.maintenance import migrations
 from engine.query import constraints
+from engine.schema.migrations import APPLICATION_ID, DEVELOPMENT_APPLICATION_ID, EARLIER_VERSION
 from engine.storage import library_limits, sql_functions
 from engine.storage.slow_statements import SLOW_SECONDS, SLOW_STATEMENTS
 from models import types
 from models.errors import Fault
 
-# Development versions wrote "WALK" and counted `user_version` up to 12. The release counts from 1 again. Another id
-# keeps the two apart, and stops a development version from opening a file of the release.
-APPLICATION_ID = 0x574C4B31  # "WLK1"
-DEVELOPMENT_APPLICATION_ID = 0x57414C4B  # "WALK"
 BUSY_MILLISECONDS = 5_000
 NEVER = float("inf")  # the deadline of commands that read, such as a check
 BUSY_STEP = 100  # milliseconds
@@ -285,7 +281,7 @@ def refuse_foreign(driver_connection: Any) -> None:
 def require_own(application_id: int) -> None:
     """Raise ForeignFile for a file of a development version or of another program."""
     if application_id == DEVELOPMENT_APPLICATION_ID:
-        raise ForeignFile(migrations.EARLIER_VERSION)
+        raise ForeignFile(EARLIER_VERSION)
     if application_id != APPLICATION_ID:
         raise ForeignFile("is another program's database")
 

@@ -23,13 +23,11 @@ from typing import NoReturn
 
 import click
 
+from engine.schema.migrations import APPLICATION_ID, schema_version
 from engine.storage.server_lock import AlreadyServed, ServingLock
 
 HEADER_BYTES = 105
 MAGIC = b"SQLite format 3\0"
-APPLICATION_ID = int.from_bytes(b"WLK1")
-# The value of `engine.maintenance.migrations.schema_version()`, whose import takes half of a start.
-SCHEMA_VERSION = 1
 
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # for a file of several gigabytes on a slow disk
@@ -46,7 +44,7 @@ class StartRefused(Exception):
 def may_be_served(database: Path) -> bool:
     """Return whether the file's header allows it to be served: it names the application and its schema version.
 
-    The header is read as bytes. Importing what opens the file takes half of a start.
+    The header is read as bytes: the import of what opens the file takes half of a start.
     """
     try:
         if not stat.S_ISREG(database.lstat().st_mode):
@@ -61,7 +59,7 @@ def may_be_served(database: Path) -> bool:
         int.from_bytes(head[begin:end]) for begin, end in ((60, 64), (68, 72), (103, 105))
     )
     is_new = (version, application_id, tables) == (0, 0, 0)
-    return head.startswith(MAGIC) and (is_new or (application_id == APPLICATION_ID and version <= SCHEMA_VERSION))
+    return head.startswith(MAGIC) and (is_new or (application_id == APPLICATION_ID and version <= schema_version()))
 
 
 def claim(database: Path) -> ServingLock:

@@ -6,9 +6,9 @@ import pytest
 
 from engine.maintenance import import_export
 from engine.maintenance.planner_stats import planner_stats
-from engine.maintenance.schema import client_mismatches
 from engine.query.catalog import catalog
 from engine.schema import description
+from engine.schema.violations import client_mismatches
 from models import RESOURCES
 from models.fields import ColumnDefault
 from tests.support import databases
@@ -66,7 +66,7 @@ def test_planner_statistics_cover_every_resource() -> None:
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
 def test_derived_column_is_maintained_by_the_database(name: str) -> None:
-    """A foreign key includes the column, or triggers and a check (engine/maintenance/schema.py) maintain it."""
+    """A foreign key includes the column, or triggers and a check (engine/schema/violations.py) maintain it."""
     (key,) = (key for key in description.references_of(RESOURCES[name]) if key.is_tenant)
     by_key = description.is_compound(key, "sqlite" if databases.SERVER is None else "postgresql")
 

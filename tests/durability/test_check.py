@@ -11,7 +11,8 @@ import pytest
 
 import config
 from app import NotStarted
-from engine.maintenance import check, migrations
+from engine.maintenance import check
+from engine.schema import migrations
 from engine.storage.sqlite import driver
 from tests.conftest import MOE, RESOURCES
 from tests.durability.conftest import scaled

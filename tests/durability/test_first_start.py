@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.maintenance import check
-from engine.maintenance.migrations import migrate
+from engine.maintenance import check, migrate
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.writer_lock import LockTimeout

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app import NotStarted
-from engine.maintenance import migrations
-from engine.maintenance.migrations import migrate
-from engine.maintenance.schema import statements
+from engine.maintenance import migrate
+from engine.maintenance.migrate import statements
+from engine.schema import migrations
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.database import Database
@@ -236,8 +236,8 @@ SCRIPT = """
 import os
 import sys
 from pathlib import Path
-from engine.maintenance import migrations
-from engine.maintenance.migrations import migrate
+from engine.schema import migrations
+from engine.maintenance import migrate
 from engine.storage.writer_lock import WriterLock
 from tests.support.migrations import ADD_PHONE
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.maintenance.migrations import migrate
+from engine.maintenance import migrate
 from engine.storage import atomic_files
 from tests.durability.served import Served
 from tests.durability.test_clock_reset import OLD_KEY, database_file, run, stored_key

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.maintenance.schema import client_mismatches
+from engine.schema.violations import client_mismatches
 from models import RESOURCES
 from tests.conftest import ids
 from tests.support import databases

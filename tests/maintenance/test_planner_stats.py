@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
+from engine.maintenance.migrate import schema
 from engine.maintenance.planner_stats import STORED_STATS, numbers, planner_stats
-from engine.maintenance.schema import schema
 from engine.storage import sqlite
 from engine.storage.database import Database
 from models import Building, Inspection, User

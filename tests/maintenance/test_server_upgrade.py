@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app import NotStarted
-from engine.maintenance.migrations import Migration
+from engine.schema.migrations import Migration
 from tests.support import databases
 from tests.support.applications import open_app
 from tests.support.migrations import ADD_PHONE, FAIL, NEXT

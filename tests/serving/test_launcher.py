@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from engine.maintenance.migrations import schema_version
 from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
@@ -121,10 +120,6 @@ def test_usable_file_is_accepted(tmp_path, create):
     create(tmp_path / "walkthrough.db")
 
     assert start.may_be_served(tmp_path / "walkthrough.db")
-
-
-def test_application_id_and_schema_version_equal_those_of_the_engine():
-    assert (sqlite.APPLICATION_ID, schema_version()) == (start.APPLICATION_ID, start.SCHEMA_VERSION)
 
 
 def test_lock_that_is_not_a_file_is_reported_in_one_line(tmp_path):

@@ -27,8 +27,9 @@ LONG_FILES = {
 
 NAMED_BY_PATTERN = re.compile(
     r"\.gitignore|conftest\.py|__(?:init|main)__\.py|package\.json|pyproject\.toml|test_.*\.py|.*\.test\.js"
+    r"|\d{4}_\w+\.(?:sqlite|postgresql)\.sql"
 )
-"""The names of files that Python, Git, npm, node and pytest find on their own."""
+"""The names of files that Python, Git, npm, node, pytest and the service, as migrations, find on their own."""
 
 
 def lines(path: Path) -> int:

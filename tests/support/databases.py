@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
-from engine.maintenance.migrations import schema_version
+from engine.schema.migrations import schema_version
 from engine.schema.script import schema_script
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock

@@ -1,19 +1,18 @@
-"""`python -m tests.support.extended_models OLD NEW FOLDER`: migrate a database to models with more columns and tables.
+"""`python -m tests.support.extended_models OLD NEW`: migrate a database to models with more columns and tables.
 
-OLD and NEW are URLs of empty databases. OLD gets today's schema and rows, then the migration that is drafted in FOLDER.
+OLD and NEW are URLs of empty databases. OLD gets today's schema and rows, then the migration of `tests/data/migration`.
 NEW gets the schema of the extended models at once. A process of its own, since models cannot be taken back.
 """
 
 import pathlib
 import sys
 from contextlib import closing
+from dataclasses import replace
 from typing import ClassVar
 
 from engine.attach import attach_url
-from engine.maintenance import migrations
 from engine.maintenance.check import ensure_schema
-from engine.maintenance.schema_files import write_draft
-from engine.schema import script
+from engine.schema import migrations, script
 from models import RESOURCES, Building, Inspection
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
@@ -28,6 +27,8 @@ ROWS = (
     """,
 )
 """Rows that the migration keeps."""
+
+FOLDER = pathlib.Path(__file__).parents[1] / "data" / "migration"
 
 
 def extend() -> None:
@@ -78,7 +79,7 @@ def extend() -> None:
 
 
 def main() -> None:
-    old, new, folder = sys.argv[1:]
+    old, new = sys.argv[1:]
     now = "2025-05-05T09:30:15+00:00"
     with closing(attach_url(old)) as database:
         ensure_schema(database)
@@ -86,8 +87,9 @@ def main() -> None:
             for statement in ROWS:
                 transaction.run(statement.format(now=now))
     extend()
-    print("\n".join(write_draft("Keys & photos", pathlib.Path(folder))))
-    migrations.MIGRATIONS = migrations.read_migrations(pathlib.Path(folder))
+    migrations.MIGRATIONS = tuple(
+        replace(each, version=migrations.schema_version() + 1) for each in migrations.read_migrations(FOLDER)
+    )
     for url in (old, new):
         with closing(attach_url(url)) as database:
             ensure_schema(database)

@@ -1,7 +1,7 @@
 """Migrations to the next version, which tests register."""
 
-from engine.maintenance import migrations
-from engine.maintenance.migrations import Migration
+from engine.schema import migrations
+from engine.schema.migrations import Migration
 
 NEXT = migrations.schema_version() + 1
 

@@ -1,13 +1,11 @@
-"""The statements that create a new file, and queries for rows that violate a rule of the schema."""
+"""Queries for the rows of a SQLite file that violate a rule of the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
-from engine.schema.description import SQLITE, Reference, held_by_triggers, key_of
-from engine.schema.script import schema_script
-from engine.storage import sqlite
+from engine.schema.description import Reference, held_by_triggers, key_of
 from models.fields import TENANT_COLUMN
 
 FOREIGN_KEY_VIOLATIONS = """
@@ -20,7 +18,7 @@ FOREIGN_KEY_VIOLATIONS = """
 TABLES_WITH_CLIENT = f"""
     SELECT found.name FROM sqlite_schema AS found JOIN pragma_table_info(found.name) AS listed
     WHERE found.type = 'table' AND listed.name = '{TENANT_COLUMN}'
-"""  # noqa: S608 - a constant
+"""
 
 
 def violations(run: Callable[[str], Iterable[Any]]) -> Iterator[str]:
@@ -44,30 +42,7 @@ def client_mismatches_of(key: Reference) -> str:
     row = " || ',' || ".join(f"child.{name}" for name in key_of(key.model))
     parent = key.column.removesuffix("_id")
     return (
-        f"SELECT '{key.table} row ' || {row} || ' has another client than its {parent}'"  # noqa: S608 - names of models
+        f"SELECT '{key.table} row ' || {row} || ' has another client than its {parent}'"
         f" FROM {key.table} AS child JOIN {key.parent} AS parent ON parent.{key.parent_column} = child.{key.column}"
         f" WHERE child.{TENANT_COLUMN} <> parent.{TENANT_COLUMN}"
     )
-
-
-def schema() -> list[str]:
-    """Return every statement, in order."""
-    return statements(schema_script(SQLITE))
-
-
-def statements(script: str) -> list[str]:
-    """Split a script into statements, each of which ends a line. A trigger's body holds semicolons of its own.
-
-    Raise ValueError if the last statement has no semicolon.
-    """
-    complete: list[str] = []
-    pending = ""
-    for line in script.splitlines():
-        code = line.split("--")[0].rstrip()
-        pending = f"{pending}\n{code}" if pending else code
-        if code.endswith(";") and sqlite.driver.complete_statement(pending):
-            complete.append(pending)
-            pending = ""
-    if pending.strip():
-        raise ValueError(f"the last statement has no semicolon: {pending.strip()}")
-    return complete

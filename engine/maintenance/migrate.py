@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from engine.maintenance import migrations
-from engine.maintenance.migrations import Migration
-from engine.maintenance.schema import schema, statements, violations
+from engine.schema import migrations
+from engine.schema.description import SQLITE
+from engine.schema.migrations import Migration
+from engine.schema.script import schema_script
+from engine.schema.violations import violations
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
 from engine.storage.writer_lock import WriterLock
@@ -101,3 +103,41 @@ def schema_objects(connection: Any) -> dict[str, tuple[str, str]]:
     """Return kind and statement of every index, view and trigger, by name."""
     rows = connection.execute("SELECT name, type, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL")
     return {name: (kind, sql) for name, kind, sql in rows.fetchall()}
+
+
+def schema() -> list[str]:
+    """Return every statement, in order."""
+    return statements(schema_script(SQLITE))
+
+
+def statements(script: str) -> list[str]:
+    """Split a script into statements, each of which ends a line. A trigger's body holds semicolons of its own.
+
+    Raise ValueError if the last statement has no semicolon.
+    """
+    complete: list[str] = []
+    pending = ""
+    for line in script.splitlines():
+        code = line.split("--")[0].rstrip()
+        pending = f"{pending}\n{code}" if pending else code
+        if code.endswith(";") and sqlite.driver.complete_statement(pending):
+            complete.append(pending)
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"the last statement has no semicolon: {pending.strip()}")
+    return complete
+
+
+SHAPE = (
+    "SELECT s.type, s.name, c.name, c.type, c.[notnull], c.pk FROM sqlite_schema s"
+    " LEFT JOIN pragma_table_info(s.name) c ON s.type = 'table' WHERE s.name NOT LIKE 'sqlite_%'"
+)
+
+
+def schema_differences(run: Callable[[str], Iterable[Any]]) -> list[str]:
+    """Return a line for each table, index, view and trigger of a file that differs from this version's schema."""
+    with closing(sqlite.driver.connect(":memory:")) as expected:
+        expected.executescript("\n".join(schema()))
+        wanted = set(expected.execute(SHAPE).fetchall())
+    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(run(SHAPE))}
+    return [f"the {name} differs from the schema of this version" for name in sorted(names)]

@@ -2,11 +2,11 @@
 
 `schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
 version before to its own, by one script for each engine. Scripts change tables only. The upgrade then recreates
-indexes, views, functions and triggers (`migrate.py`, and `engine/postgres/schema.py`); the indexes of PostgreSQL are
-part of its script.
+indexes, views, functions and triggers (`engine/maintenance/migrate.py`, `engine/postgres/schema.py`). A script of
+PostgreSQL also makes the indexes of its tables.
 
 A migration is two files of this folder, `0002_title_in_words.sqlite.sql` and `0002_title_in_words.postgresql.sql`.
-`flask schema --migration TITLE` drafts both.
+A person writes both.
 
 A released migration never changes. The next one corrects it.
 """
@@ -18,6 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FIRST_VERSION = 1
+
+# Development versions wrote "WALK" and counted `user_version` up to 12. The release counts from 1 again. Another id
+# keeps the two apart, and stops a development version from opening a file of the release.
+APPLICATION_ID = 0x574C4B31  # "WLK1"
+DEVELOPMENT_APPLICATION_ID = 0x57414C4B  # "WALK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +38,6 @@ class Migration:
 
 FOLDER = Path(__file__).resolve().parent
 SCRIPT = re.compile(r"(\d{4})_(\w+)\.(sqlite|postgresql)\.sql")
-
-
-def script_path(version: int, title: str, engine: str, folder: Path = FOLDER) -> Path:
-    """Return the path of a migration's script.
-
-    >>> script_path(2, "Heating of buildings", "sqlite").name
-    '0002_heating_of_buildings.sqlite.sql'
-    """
-    words = re.sub(r"\W+", "_", title.lower()).strip("_")
-    return folder / f"{version:04}_{words}.{engine}.sql"
 
 
 def read_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
