@@ -20,6 +20,7 @@ from access.accounts.person import (
     UserAccount,
     UserChanges,
     changed_row,
+    is_email,
     merge_metadata,
     read_email,
     read_role,
@@ -64,10 +65,10 @@ def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> No
     """Raise UniqueViolation or CheckViolation unless each e-mail, just written, identifies one user in any case.
 
     The database's unique index lowers ASCII letters only, so it accepts two e-mails that differ in the case of others.
-    An e-mail with space around it is refused, since `by_email` would never find it.
+    A text that is no address is refused. With space around it, `by_email` would never find it.
     """
     for email in emails:
-        if email != email.strip():
+        if not is_email(email):
             raise CheckViolation(EMAIL_CHECK)
         if not email.isascii():
             lowered = email.translate(ASCII_LOWER)
