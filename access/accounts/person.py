@@ -18,6 +18,7 @@ from models.errors import Fault
 from models.types import new_uuid, read_string
 
 METADATA_BYTES_MAX = 16_384
+EMAIL_CHARACTERS_MAX = 254  # RFC 5321
 
 # A kiosk without a network may use a domain such as `kiosk.local`.
 email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
@@ -129,6 +130,8 @@ def is_email(text: str) -> bool:
     >>> is_email("ines@kiosk.local"), is_email("<a@c.org>"), is_email("x@y..z")
     (True, False, False)
     """
+    if len(text) > EMAIL_CHARACTERS_MAX:
+        return False
     try:
         email_validator.validate_email(text, check_deliverability=False, globally_deliverable=False)
     except email_validator.EmailNotValidError:
