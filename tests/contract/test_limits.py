@@ -149,8 +149,6 @@ def test_email_is_limited_to_254_characters() -> None:
     assert person.read_email(longest) == longest
     with pytest.raises(person.InvalidEmail):
         person.read_email(longest.replace("@y", "@yy"))
-    with pytest.raises(person.InvalidEmail):
-        person.read_email("x" * 65 + "@acme.example")
 
 
 @pytest.mark.parametrize("letter", ["x", "ü"])
