@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import sqlalchemy as sa
@@ -19,7 +19,8 @@ import sqlalchemy as sa
 from access import session
 from access.accounts import administration, people, throttle
 from access.accounts.access_token import Claims, RefusedClaims
-from access.accounts.administration import GRANT_PROFILES_MAX, UserNotAllowed, UserNotFound, caller_values
+from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound, caller_values
+from access.accounts.display_maker import CREATED, MAKER_DELETED, why_maker_is_refused
 from access.caller import Caller, GrantProfile, Role
 from access.policy import AccessRule
 from engine import audit
@@ -28,7 +29,6 @@ from engine.query.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
 from engine.storage.transaction import Transaction
-from models.audit_log import AuditLog
 from models.credential import CREDENTIALS, DEVICES
 from models.errors import Fault
 from models.types import UUID, Bound, new_uuid, read_string
@@ -46,8 +46,12 @@ DAY_SECONDS = 24 * 3_600
 NAME_BYTES_MAX = 256
 LAST_SEEN_SECONDS = 3_600  # fewer writes: a display sends a request every 30 s
 LAST_SEEN_WAIT_SECONDS_MAX = 0.2
-CREATED, REVOKED = "create_kiosk_display", "revoke_kiosk_display"  # actions of the audit log
+REVOKED = "revoke_kiosk_display"  # an action of the audit log
 LISTED_MAX = 1_000  # per list
+ENDED_LISTED_DAYS = 30  # an ended display stays in the list for this time, with the reason
+
+SESSIONS_ENDED = "Its user has a new password or signed out everywhere."
+EXPIRED = "Its time is over."
 
 
 class InvalidKioskDisplay(Fault):
@@ -73,6 +77,10 @@ class KioskDisplay:
     last_seen_at: int | None
     expires_at: int
     is_paired: bool = True
+    has_ended: bool = False
+    """Whether it never shows anything again."""
+    is_dark_because: str | None = None
+    """Why it shows nothing, if it has ended or while its maker lacks the right to make it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +108,10 @@ def authenticate_display(transaction: Transaction, token: str) -> DisplayRequest
         caller = session.look_up_caller(transaction, claims)
     except RefusedClaims:
         return None
-    if not is_still_permitted(transaction, str(device_id), caller):
+    if why_maker_is_refused(transaction, str(device_id), str(user_id)) is not None:
         return None
     seen_at = last_seen_at if isinstance(last_seen_at, int) else 0
     return DisplayRequest(caller, str(device_id), seen_at + LAST_SEEN_SECONDS <= transaction.unix)
-
-
-def is_still_permitted(transaction: Transaction, device_id: str, user: Caller) -> bool:
-    """Return whether the creator of a display could still create it. A deleted or disabled creator could not."""
-    entry_id, actor_id = CREATOR.one(transaction, row_key=device_id) or (None, None)
-    creator_id = str(actor_id or user.id)
-    # Displays of the service key, and those older than the audit log, have no creator.
-    if creator_id == user.id:
-        return True
-    creator = people.by_id(transaction, creator_id)
-    caller = session.caller_of_user(transaction, creator_id)
-    if creator is None or caller is None or creator.is_disabled(transaction.unix):
-        return False
-    if CREATOR_DELETED.one(transaction, row_key=creator_id, entry_id=entry_id) is not None:
-        return False  # another user now has the creator's id
-    try:
-        administration.find_user(transaction, caller, str(user.id), Action.UPDATE)
-    except (UserNotFound, UserNotAllowed):
-        return False
-    return True
 
 
 def record_display_event(transaction: Transaction, action: str, caller: Caller, display: KioskDisplay) -> None:
@@ -167,7 +155,7 @@ def create_display(transaction: Transaction, caller: Caller, user_id: str, name:
     if person is None:
         raise UserNotFound
     DELETE_ENDED.run(transaction, now=transaction.unix)
-    others = COUNT_OF_USER.one(transaction, user_id=user_id)
+    others = COUNT_OF_USER.one(transaction, user_id=user_id, now=transaction.unix)
     if others is not None and int(others[0] or 0) >= DISPLAYS_PER_USER_MAX:
         raise InvalidKioskDisplay(f"There are {DISPLAYS_PER_USER_MAX} kiosk displays with this view: revoke one first")
     device_id = new_uuid()
@@ -240,9 +228,19 @@ def find_display(transaction: Transaction, caller: Caller, device_id: str) -> Ki
 
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
-    """Return the displays that the caller could have created."""
+    """Return the displays that the caller could have created, those that ended in the last 30 days included."""
     rows = display_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller_values(caller))
-    return [read_display(row) for row in rows]
+    return [with_state(transaction, read_display(row), int(row[8] or 0)) for row in rows]
+
+
+def with_state(transaction: Transaction, display: KioskDisplay, tokens_since: int) -> KioskDisplay:
+    """Return the display with its end, or with the reason why it shows nothing for now."""
+    if display.expires_at <= transaction.unix:
+        return replace(display, has_ended=True, is_dark_because=EXPIRED)
+    if display.created_at < tokens_since:
+        return replace(display, has_ended=True, is_dark_because=SESSIONS_ENDED)
+    reason = why_maker_is_refused(transaction, display.id, display.user_id)
+    return replace(display, has_ended=reason == MAKER_DELETED, is_dark_because=reason)
 
 
 def read_display(row: tuple[Bound, ...]) -> KioskDisplay:
@@ -304,40 +302,32 @@ PAIR = PreparedStatement(
 UPDATE_LAST_SEEN = PreparedStatement(
     sa.update(DEVICES).where(DEVICES.c.id == parameter("id")).values(last_seen_at=parameter("now"))
 )
-ENTRIES = AuditLog.__table__
-
-
-def entries_of(relation: str, action: str) -> sa.ColumnElement[bool]:
-    """Return the condition for the audit log's entries of one row and action."""
-    return sa.and_(
-        ENTRIES.c.relation == sa.literal_column(f"'{relation}'"),
-        # The expression of the index on PostgreSQL.
-        sa.func.substr(ENTRIES.c.row_key, 1, 200) == parameter("row_key", sa.Text),
-        ENTRIES.c.row_key == parameter("row_key", sa.Text),
-        ENTRIES.c.action == sa.literal_column(f"'{action}'"),
-    )
-
-
-CREATOR = PreparedStatement(sa.select(ENTRIES.c.id, ENTRIES.c.actor_id).where(entries_of(DEVICES.name, CREATED)))
-CREATOR_DELETED = PreparedStatement(
-    sa.select(ENTRIES.c.id)
-    .where(entries_of(User.__tablename__, "delete"), ENTRIES.c.id > parameter("entry_id", sa.BigInteger))
-    .limit(1)
-)
-"""Selects a row if the user was deleted after an entry."""
 DELETE = PreparedStatement(sa.delete(DEVICES).where(DEVICES.c.id == parameter("id")))
-IS_IN_FORCE = sa.and_(
-    DEVICES.c.created_at
-    >= sa.func.coalesce(
-        sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0
-    ),
-    sa.or_(DEVICES.c.code_expires_at.is_(None), DEVICES.c.code_expires_at > NOW),
+TOKENS_SINCE = sa.func.coalesce(
+    sa.select(CREDENTIALS.c.tokens_since).where(CREDENTIALS.c.user_id == DEVICES.c.user_id).scalar_subquery(), 0
 )
-"""The user's tokens have not ended since the display was created, and it is paired or has a valid code."""
-DELETE_ENDED = PreparedStatement(sa.delete(DEVICES).where(sa.or_(DEVICES.c.expires_at <= NOW, sa.not_(IS_IN_FORCE))))
+IS_PAIRABLE = sa.or_(DEVICES.c.code_expires_at.is_(None), DEVICES.c.code_expires_at > NOW)
+"""Whether the display is paired or has a valid code."""
+LONG_AGO = NOW - sa.literal(ENDED_LISTED_DAYS * DAY_SECONDS)
+DELETE_ENDED = PreparedStatement(
+    sa.delete(DEVICES).where(
+        sa.or_(
+            DEVICES.c.expires_at <= LONG_AGO,
+            sa.and_(DEVICES.c.created_at < TOKENS_SINCE, TOKENS_SINCE <= LONG_AGO),
+            sa.not_(IS_PAIRABLE),
+        )
+    )
+)
 COUNT_OF_USER = PreparedStatement(
-    sa.select(sa.func.count()).select_from(DEVICES).where(DEVICES.c.user_id == parameter("user_id", UUID.storage))
+    sa.select(sa.func.count())
+    .select_from(DEVICES)
+    .where(
+        DEVICES.c.user_id == parameter("user_id", UUID.storage),
+        DEVICES.c.expires_at > NOW,
+        DEVICES.c.created_at >= TOKENS_SINCE,
+    )
 )
+"""Counts the displays with a user's view that have not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +340,7 @@ class DisplayStatements:
 
 @lru_cache(GRANT_PROFILES_MAX)
 def display_statements(profile: GrantProfile) -> DisplayStatements:
-    """Return the statements for the displays in force of the caller and of the users that they may change."""
+    """Return the statements for the displays of the caller and of the users that they may change."""
     may_change = AccessRule(profile).rows(Action.UPDATE, User, USERS.c)
     own_user = USERS.c.id == parameter("caller_id", UUID.storage)
     displays = (
@@ -363,9 +353,10 @@ def display_statements(profile: GrantProfile) -> DisplayStatements:
             DEVICES.c.last_seen_at,
             DEVICES.c.expires_at,
             DEVICES.c.code_expires_at,
+            TOKENS_SINCE,
         )
         .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
-        .where(sa.or_(may_change, own_user), DEVICES.c.expires_at > NOW, IS_IN_FORCE)
+        .where(sa.or_(may_change, own_user), DEVICES.c.expires_at > LONG_AGO, IS_PAIRABLE)
     )
     return DisplayStatements(
         PreparedStatement(displays.order_by(DEVICES.c.created_at, DEVICES.c.id).limit(LISTED_MAX)),

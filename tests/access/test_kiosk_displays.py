@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import administration, kiosk_display, people
+from access.accounts import administration, display_maker, kiosk_display, people
 from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
 from engine.storage.transaction import Transaction
 from tests.conftest import ADA, BOB, MIA, MOE, ROOT
@@ -65,7 +65,7 @@ def test_hidden_kiosk_display_is_not_found(transaction: Transaction) -> None:
     assert kiosk_display.authenticate_display(transaction, token) is not None
 
 
-def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
+def test_ended_kiosk_displays_are_listed_with_the_reason(transaction: Transaction) -> None:
     kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
     kiosk_display.create_display(transaction, ADMIN, MIA, "Hall", 90)
     transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{MOE}'")
@@ -73,15 +73,22 @@ def test_ended_kiosk_displays_are_not_listed(transaction: Transaction) -> None:
 
     bob = Caller(BOB, 2, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
-    assert [kiosk_display.list_displays(transaction, each) for each in (ADMIN, bob, SUPER)] == [[], [], []]
+    lists = [kiosk_display.list_displays(transaction, each) for each in (ADMIN, bob, SUPER)]
+    states = [[(each.name, each.has_ended, each.is_dark_because) for each in displays] for displays in lists]
+    ended = [("Hall", True, kiosk_display.SESSIONS_ENDED)]
+    assert states == [ended, [], ended]
 
 
-def test_expired_kiosk_display_is_not_found(transaction: Transaction) -> None:
+def test_expired_kiosk_display_is_listed_for_30_days(transaction: Transaction) -> None:
     device_id, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 1)
     token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
     transaction.run(f"UPDATE devices SET expires_at = {transaction.unix}")
 
     assert kiosk_display.authenticate_display(transaction, token) is None
+    [display] = kiosk_display.list_displays(transaction, ADMIN)
+    assert (display.has_ended, display.is_dark_because) == (True, kiosk_display.EXPIRED)
+
+    transaction.run(f"UPDATE devices SET expires_at = {transaction.unix - 30 * 86_400}")
     assert kiosk_display.list_displays(transaction, ADMIN) == []
     with pytest.raises(kiosk_display.KioskDisplayNotFound):
         kiosk_display.revoke_display(transaction, ADMIN, device_id)
@@ -96,7 +103,8 @@ def test_ended_kiosk_displays_do_not_count_towards_the_limit(
 
     kiosk_display.create_display(transaction, ADMIN, MOE, "Hall", 90)
 
-    assert [each.name for each in kiosk_display.list_displays(transaction, ADMIN)] == ["Hall"]
+    displays = kiosk_display.list_displays(transaction, ADMIN)
+    assert [each.name for each in displays if not each.has_ended] == ["Hall"]
 
 
 def test_second_global_sign_out_in_one_second_ends_kiosk_displays_created_between(transaction: Transaction) -> None:
@@ -144,6 +152,36 @@ def test_kiosk_display_is_suspended_while_its_creator_is_banned(transaction: Tra
 
     administration.unban_user(transaction, SUPER, ADA)
     assert kiosk_display.authenticate_display(transaction, token) is not None
+
+
+def test_kiosk_display_shows_again_when_its_maker_is_back(transaction: Transaction) -> None:
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
+
+    transaction.run(f"UPDATE users SET client_id = 2 WHERE id = '{ADA}'")
+    assert kiosk_display.authenticate_display(transaction, token) is None
+    [display] = kiosk_display.list_displays(transaction, SUPER)
+    assert (display.has_ended, display.is_dark_because) == (False, display_maker.MAKER_LOST_RIGHT)
+
+    transaction.run(f"UPDATE users SET client_id = 1 WHERE id = '{ADA}'")
+    assert kiosk_display.authenticate_display(transaction, token) is not None
+    [display] = kiosk_display.list_displays(transaction, SUPER)
+    assert (display.has_ended, display.is_dark_because) == (False, None)
+
+
+def test_kiosk_display_stays_dark_when_another_user_gets_the_id_of_its_maker(transaction: Transaction) -> None:
+    _, code = kiosk_display.create_display(transaction, ADMIN, MOE, "Lobby", 90)
+    token = kiosk_display.pair_display(transaction, code, "192.0.2.1")
+
+    transaction.run(f"DELETE FROM users WHERE id = '{ADA}'")
+    transaction.run(
+        "INSERT INTO users (id, email, name, role, client_id, created_at, updated_at) VALUES"
+        f" ('{ADA}', 'new@acme.example', 'New', 'client_admin', 1, '{transaction.now}', '{transaction.now}')"
+    )
+
+    assert kiosk_display.authenticate_display(transaction, token) is None
+    [display] = kiosk_display.list_displays(transaction, SUPER)
+    assert (display.has_ended, display.is_dark_because) == (True, display_maker.MAKER_DELETED)
 
 
 def test_kiosk_display_without_a_creator_stays_in_force(transaction: Transaction) -> None:
