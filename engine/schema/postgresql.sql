@@ -155,6 +155,24 @@ END $$;
 CREATE OR REPLACE TRIGGER users_moved AFTER UPDATE ON users FOR EACH ROW
     WHEN (OLD.role IS DISTINCT FROM NEW.role OR OLD.client_id IS DISTINCT FROM NEW.client_id)
     EXECUTE FUNCTION user_moved();
+-- The link of a user to an inspector ends with the role and with a deactivation. Neither the role nor a reactivation
+-- brings it back.
+CREATE OR REPLACE FUNCTION user_unlinked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE inspectors SET user_id = NULL WHERE user_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER users_unlinked AFTER UPDATE ON users FOR EACH ROW
+    WHEN (OLD.role IS DISTINCT FROM NEW.role) EXECUTE FUNCTION user_unlinked();
+CREATE OR REPLACE FUNCTION credentials_unlinked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.disabled_until > this_second() THEN
+        UPDATE inspectors SET user_id = NULL WHERE user_id = NEW.user_id;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER credentials_unlinked AFTER UPDATE OF disabled_until ON credentials
+    FOR EACH ROW EXECUTE FUNCTION credentials_unlinked();
 
 -- Users of the old client lose their grants for a row that moves to another client. The compound foreign keys move its
 -- children, whose triggers fire in turn.

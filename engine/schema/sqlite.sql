@@ -86,6 +86,13 @@ BEGIN
     INSERT INTO credentials (user_id, tokens_since) VALUES (NEW.id, (SELECT now FROM this_second) + 1)
         ON CONFLICT (user_id) DO UPDATE SET tokens_since = max(tokens_since, (SELECT now FROM this_second) + 1);
 END;
+-- The link of a user to an inspector ends with the role and with a deactivation. Neither the role nor a reactivation
+-- brings it back.
+CREATE TRIGGER users_unlinked AFTER UPDATE OF role ON users WHEN OLD.role IS NOT NEW.role
+BEGIN UPDATE inspectors SET user_id = NULL WHERE user_id = NEW.id; END;
+CREATE TRIGGER credentials_unlinked AFTER UPDATE OF disabled_until ON credentials
+WHEN NEW.disabled_until > (SELECT now FROM this_second)
+BEGIN UPDATE inspectors SET user_id = NULL WHERE user_id = NEW.user_id; END;
 
 -- A row that moves to another client takes its children along, by a compound foreign key or by these triggers. Users of
 -- the old client lose their grants for it.

@@ -174,3 +174,42 @@ def test_deleted_user_leaves_the_inspector(inspector: Callable) -> None:
     assert inspector("root").delete(f"/users?id=eq.{MIA}").status == 204
 
     assert inspector("root").get(f"/inspectors?id=eq.{IVO}&select=user_id").json == [{"user_id": None}]
+
+
+def link_of(inspector: Callable) -> str | None:
+    [row] = inspector("root").get(f"/inspectors?id=eq.{IVO}&select=user_id").json
+    return row["user_id"]
+
+
+@pytest.mark.parametrize("door", ["users", "admin_users"])
+def test_another_role_ends_the_link_for_good(inspector: Callable, door: str) -> None:
+    def set_role(role: str) -> None:
+        root = inspector("root")
+        if door == "users":
+            answer = root.patch(f"/users?id=eq.{MIA}", {"role": role})
+        else:
+            answer = root.put(f"/auth/v1/admin/users/{MIA}", {"app_metadata": {"role": role}})
+        assert answer.status in (200, 204), answer.text
+
+    set_role("client_admin")
+    assert link_of(inspector) is None
+    set_role("client_manager")
+    assert link_of(inspector) is None
+
+    entries = inspector("root").get("/audit_log?relation=eq.inspectors&select=action,before,after").json
+    assert {"action": "update", "before": {"user_id": MIA}, "after": {"user_id": None}} in entries
+
+
+def test_deactivation_ends_the_link_for_good(inspector: Callable) -> None:
+    root = inspector("root")
+
+    assert root.put(f"/auth/v1/admin/users/{MIA}", {"ban_duration": "876000h"}).status == 200
+    assert link_of(inspector) is None
+    assert root.put(f"/auth/v1/admin/users/{MIA}", {"ban_duration": "none"}).status == 200
+    assert link_of(inspector) is None
+
+
+def test_another_name_keeps_the_link(inspector: Callable) -> None:
+    assert inspector("root").patch(f"/users?id=eq.{MIA}", {"name": "Mia Moved", "client_id": 2}).status == 204
+
+    assert link_of(inspector) == MIA

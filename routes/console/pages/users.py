@@ -156,8 +156,8 @@ def confirm_deactivation(caller: Caller, key: str) -> Response:
     user = require_user(caller, key, Action.UPDATE)
     return render_confirmation(
         f"Deactivate {short_name(user.name)}?",
-        "Their sessions, API keys and kiosk displays end, and new sign-ins are refused. "
-        "Undo allows sign-in again; it does not bring these back.",
+        "Their sessions, API keys and kiosk displays end, and so does the link to an inspector. "
+        "New sign-ins are refused. Undo allows sign-in again; it does not bring these back.",
         verb="Deactivate",
         action=f"/people/{user.id}/disable",
         back=f"/people/{user.id}",
