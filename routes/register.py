@@ -11,7 +11,7 @@ from routes.cli import commands, schema
 from routes.console import register as console
 from routes.functions import rpc
 from routes.gotrue import errors as gotrue_errors
-from routes.http import docs, health, metrics, root
+from routes.http import docs, health, metrics
 from routes.http.middleware import register_middleware
 from routes.resource import blueprint
 
@@ -24,11 +24,11 @@ def register(app: Flask) -> None:
     The data routes exist twice: at the root, and under /rest/v1 for Supabase clients.
     """
     register_middleware(app, gotrue_errors.render_fault)
-    for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, root.bp):
+    for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, docs.root):
         app.register_blueprint(bp)
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
-    app.add_url_rule(SUPABASE_PREFIX, "rest_root", root.document)
+    app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
     for bp in (
         auth.bp,
         auth_admin.bp,

@@ -1,21 +1,29 @@
-"""/docs: the OpenAPI document in Swagger UI, from flask-swagger-ui.
+"""The API's description, and the pages that show it.
 
-The page loads nothing from other hosts and has no inline script or style. Files are served from a fixed table,
-so no file path is derived from a request. The document describes the API and holds no data. routes/http/root.py serves
-home.html.
+`/` answers with OpenAPI 3.1 and `/rest/v1` with PostgREST's Swagger 2.0; a browser gets a page with links. `/docs`
+shows the document in Swagger UI, from flask-swagger-ui. The page loads nothing from other hosts and has no inline
+script or style. The documents hold no data and are the same for every caller.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import wraps
 from importlib.resources import files
 from typing import Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app, request
 
-from access.decorators import public
-from routes.http.documents import document_text
+from access.decorators import public, requires_valid_credentials
+from routes.functions import rpc
+from routes.http.middleware import respond
 from routes.http.static_files import StaticFiles
-from routes.postgrest import openapi
+from routes.openapi.document import openapi_document
+from routes.openapi.swagger import swagger_document
+from routes.postgrest import requests
+from routes.postgrest.media import DOCUMENT, DOCUMENT_AS_POSTGREST, MediaType, parse_accept
+from routes.postgrest.representation import Representation
 
 POLICY: Final = "; ".join(
     (
@@ -35,8 +43,6 @@ LIBRARY: Final = files("flask_swagger_ui") / "dist"
 CSS: Final = "text/css; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 JAVASCRIPT: Final = "text/javascript; charset=utf-8"
-DOCUMENT: Final = "openapi.json"
-HOME: Final = "home.html"
 FILES: Final = {
     "page.js": (PAGE, JAVASCRIPT),
     "page.css": (PAGE, CSS),
@@ -46,8 +52,48 @@ FILES: Final = {
 }
 
 STATIC: Final = StaticFiles("docs", FILES, POLICY)
+DOCUMENTS_KEY: Final = "walkthrough.documents"
 
 bp = Blueprint("docs", __name__)
+root = Blueprint("root", __name__)
+
+
+def document_text(*, as_swagger: bool) -> str:
+    """Return a document's text. Two concurrent first requests may both render it, with the same result."""
+    texts: dict[bool, str] = current_app.extensions.setdefault(DOCUMENTS_KEY, {})
+    if as_swagger not in texts:
+        document = openapi_document(rpc.TABLE)
+        texts[as_swagger] = json.dumps(swagger_document(document) if as_swagger else document, ensure_ascii=False)
+    return texts[as_swagger]
+
+
+def serves_browsers(view: Callable[[], Response]) -> Callable[[], Response]:
+    """Return a page with links for a browser at /. Other requests get the view's answer."""
+
+    @wraps(view)
+    def page_or_view() -> Response:
+        return page_response("home.html") if is_from_browser() else view()
+
+    return page_or_view
+
+
+def is_from_browser() -> bool:
+    """Return whether the request is for HTML at / and has no credentials, which a browser does not send."""
+    headers = request.headers
+    accepts_html = "text/html" in headers.get("Accept", "").lower()
+    return request.path == "/" and accepts_html and "apikey" not in headers and "Authorization" not in headers
+
+
+@root.get("/")
+@serves_browsers
+@requires_valid_credentials
+def document() -> Response:
+    requests.require_profiles(request.headers.get("Accept-Profile"))
+    as_postgrest = request.path != "/"
+    media = parse_accept(request.headers.get("Accept"), DOCUMENT_AS_POSTGREST if as_postgrest else DOCUMENT)
+    headers = {"Content-Type": f"{media.value}; charset=utf-8"}
+    is_swagger = as_postgrest or media is MediaType.OPENAPI
+    return respond(Representation(200, headers, document_text(as_swagger=is_swagger)))
 
 
 @bp.get("/docs")
@@ -67,7 +113,7 @@ def page_response(page_name: str) -> Response:
 @bp.get("/docs/<name>")
 @public("the page's public scripts, styles and document")
 def file(name: str) -> Response:
-    if name == DOCUMENT:
-        text = document_text(openapi.openapi_document)
+    if name == "openapi.json":
+        text = document_text(as_swagger=False)
         return Response(text, 200, {"Content-Type": "application/json; charset=utf-8"})
     return STATIC.respond(name)

@@ -19,9 +19,15 @@ from inspections import schedule_functions as schedules
 from inspections.reporting import chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
+from routes.openapi.parts import Json, record
+from routes.postgrest.signatures import Parameter
 
-Json = dict[str, Any]
+POSTGRES_TYPE: Final = "x-postgres-type"
+POSTGRES_DEFAULT: Final = "x-postgres-default"
+"""What Swagger's type generators read of a column: PostgreSQL's name of its type, and its default.
 
+They make a column with a default optional.
+"""
 BOUNDS: Final = {BIGINT.name: INT64, INTEGER.name: INT32}
 NUMBER_TEXTS: Final = {
     "integer": r"^\s*[+-]?[0-9]+\s*$",
@@ -53,25 +59,17 @@ ERROR: Final[Json] = {
     },
 }
 
-ASSIGNED: Final[Json] = {
-    "type": "object",
-    "required": ["success", "assigned", "already_assigned"],
-    "properties": {
-        "success": {"const": True},
-        "assigned": {"type": "integer"},
-        "already_assigned": {"type": "integer"},
-    },
-}
-ASSIGNED_BOTH: Final[Json] = {
-    "type": "object",
-    "required": ["success", "assigned_buildings", "assigned_inspections", "already_assigned"],
-    "properties": {
-        "success": {"const": True},
-        "assigned_buildings": {"type": "integer"},
-        "assigned_inspections": {"type": "integer"},
-        "already_assigned": {"type": "integer"},
-    },
-}
+INTEGER_SCHEMA: Final = {"type": "integer"}
+SUCCESS: Final = {"success": {"const": True}}
+ASSIGNED: Final = record({**SUCCESS, "assigned": INTEGER_SCHEMA, "already_assigned": INTEGER_SCHEMA})
+ASSIGNED_BOTH: Final = record(
+    {
+        **SUCCESS,
+        "assigned_buildings": INTEGER_SCHEMA,
+        "assigned_inspections": INTEGER_SCHEMA,
+        "already_assigned": INTEGER_SCHEMA,
+    }
+)
 
 RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "get_inspections_dashboard_summary_fast": ("Summary of all visible inspections", dashboard.Dashboard),
@@ -101,15 +99,11 @@ RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
 
 def row(relation: Relation) -> Json:
     """Return the schema of a row without `select`."""
-    return {
-        "type": "object",
-        "description": relation.model.__doc__ or "",
-        "required": list(relation.attributes),
-        "properties": {
-            attribute.name: described(relation, attribute, output_schema(attribute))
-            for attribute in relation.attributes.values()
-        },
+    columns = {
+        attribute.name: described(relation, attribute, output_schema(attribute))
+        for attribute in relation.attributes.values()
     }
+    return {**record(columns), "description": relation.model.__doc__ or ""}
 
 
 def new_row(relation: Relation) -> Json:
@@ -136,7 +130,10 @@ def changes(relation: Relation) -> Json:
 
 
 def output_schema(attribute: Attribute) -> Json:
-    return values_schema(attribute, dict(attribute.type.schema) | bounds(attribute))
+    schema: Json = {**dict(attribute.type.schema), POSTGRES_TYPE: attribute.type.name}
+    if attribute.default in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
+        schema[POSTGRES_DEFAULT] = "now()"
+    return values_schema(attribute, schema)
 
 
 def input_schema(attribute: Attribute) -> Json:
@@ -148,27 +145,22 @@ def input_schema(attribute: Attribute) -> Json:
         schema["minimum"], schema["maximum"] = BOUNDS[attribute.type.name]
     if attribute.default is ColumnDefault.SEQUENCE:
         schema["minimum"], schema["maximum"] = 1, CHOSEN_ID_MAX
-    schema |= bounds(attribute)
     if attribute.type.numeric:
         schema["pattern"] = NUMBER_TEXTS[schema["type"]]
         schema["type"] = [schema["type"], "string"]
     return values_schema(attribute, schema)
 
 
-def bounds(attribute: Attribute) -> Json:
-    """Return the described least and greatest value."""
-    found = {"minimum": attribute.info.minimum, "maximum": attribute.info.maximum}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def values_schema(attribute: Attribute, schema: Json) -> Json:
-    """Return a schema with the allowed or common values, and with null for an optional column."""
-    allowed, common = list(attribute.info.allowed_values), list(attribute.info.common_values)
-    if allowed:
-        schema = {**schema, "enum": allowed if attribute.required else [*allowed, None]}
-    if not attribute.required:
-        schema = nullable(schema)
-    return {"anyOf": [{"type": "string", "enum": common}, schema]} if common else schema
+    """Return a schema with the bounds, the allowed and the common values, and with null for an optional column."""
+    info = attribute.info
+    bounds = {"minimum": info.minimum, "maximum": info.maximum}
+    schema |= {name: value for name, value in bounds.items() if value is not None}
+    if info.allowed_values:
+        schema["enum"] = [*info.allowed_values, *([] if attribute.required else [None])]
+    if info.common_values:
+        schema["x-enum"] = list(info.common_values)
+    return schema if attribute.required else nullable(schema)
 
 
 def nullable(schema: Json) -> Json:
@@ -177,25 +169,39 @@ def nullable(schema: Json) -> Json:
 
 
 def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
-    """Return a column's schema with its description and example."""
-    notes = [attribute.info.help] if attribute.info.help else []
-    if attribute.name in relation.key:
-        notes.append("Primary key.")
+    """Return a column's schema with its description and example. Type generators read the tags in angle brackets."""
+    info = attribute.info
+    sentences = [info.help] if info.help else []
+    if info.common_values:
+        sentences.append(f"Common values: {', '.join(info.common_values)}.")
+    if attribute.default is not None:
+        sentences.append(f"Default: {DEFAULT_DESCRIPTIONS[attribute.default]}.")
+    elif attribute.stored_default not in (None, ""):
+        sentences.append(f"Default: `{attribute.stored_default}`.")
+    if info.service:
+        sentences.append("Only the service changes it.")
+    notes = ["This is a Primary Key.<pk/>"] if attribute.name in relation.key else []
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
     if fk is not None:
-        notes.append(f"Foreign key to `{fk.referred}.{fk.referred_column}`.")
-    if attribute.default is not None:
-        notes.append(f"Default: {DEFAULT_DESCRIPTIONS[attribute.default]}.")
-    elif attribute.stored_default not in (None, ""):
-        notes.append(f"Default: `{attribute.stored_default}`.")
-    if attribute.info.service:
-        notes.append("Only the service changes it.")
-    description = {"description": " ".join(notes)} if notes else {}
-    examples = {"examples": [attribute.info.example]} if attribute.info.example is not None else {}
-    return {**schema, **description, **examples}
+        target, column = fk.referred, fk.referred_column
+        notes.append(f"This is a Foreign Key to `{target}.{column}`.<fk table='{target}' column='{column}'/>")
+    description = "\n\n".join(filter(None, (" ".join(sentences), "\n".join(["Note:", *notes]) if notes else "")))
+    if description:
+        schema["description"] = description
+    if info.example is not None:
+        schema["examples"] = [info.example]
+    return schema
 
 
-# Function results
+# Functions
+
+
+def argument(parameter: Parameter) -> Json:
+    """Return the schema of a function's parameter, with PostgreSQL's names of its types."""
+    schema: Json = {**parameter.document, POSTGRES_TYPE: parameter.type_name}
+    if "items" in schema:
+        schema["items"] = {**schema["items"], POSTGRES_TYPE: parameter.type_name.removesuffix("[]")}
+    return schema
 
 
 def result_schema(function: str) -> tuple[str, Json]:
@@ -225,8 +231,7 @@ def schema_of_type(kind: Any) -> Json:
         return {"type": "string", "enum": [each.value for each in kind]}
     assert dataclasses.is_dataclass(kind), kind
     hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)]
-    return {"type": "object", "required": names, "properties": {name: schema_of_type(hints[name]) for name in names}}
+    return record({field.name: schema_of_type(hints[field.name]) for field in dataclasses.fields(kind)})
 
 
 PLAIN: Final = {bool: "boolean", int: "integer", float: "number", str: "string"}
