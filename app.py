@@ -46,7 +46,9 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
         database = attach(app)
         app.extensions["walkthrough.clock"] = database.clock
         is_served_by_others = not has_right_to_serve and is_served(database.path)
-        create = partial(check.ensure_schema, database, is_served_by_others=is_served_by_others)
+        create = partial(
+            check.ensure_schema, database, is_served_by_others=is_served_by_others, repairs=has_right_to_serve
+        )
         missing = missing_database(database.path, create) if config.has_default_database(overrides) else None
         if missing is not None:
             app.extensions[MISSING_DATABASE] = missing

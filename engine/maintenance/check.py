@@ -49,7 +49,7 @@ class Scan(Enum):
 
 
 @singledispatch
-def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> None:
+def ensure_schema(database: Database, *, is_served_by_others: bool = False, repairs: bool = False) -> None:
     """Create the tables of a new file, or migrate an older one. Raise MaintenanceError for a foreign or newer file,
     and for an older file that another process serves.
 
@@ -66,17 +66,18 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False) -> N
     except OSError as error:
         raise MaintenanceError(f"{path} cannot be made: {error.strerror}") from error
     try:
-        open_schema(database, path, is_served_by_others=is_served_by_others)
+        open_schema(database, path, is_served_by_others=is_served_by_others, repairs=repairs)
     except DatabaseFileReplaced:
         # The file was removed or replaced. Keep serving the open one; open or create nothing under its name.
         database.is_audited = True
 
 
-def open_schema(database: Database, path: Path, *, is_served_by_others: bool) -> None:
+def open_schema(database: Database, path: Path, *, is_served_by_others: bool, repairs: bool) -> None:
     """Create or migrate the tables and record the file's identity. A later replacement of the file is an error."""
     assert database.identity is not None
     state = file_state(database, path)
-    if database.identity.known is None:
+    is_first = database.identity.known is None  # else the parent process has opened it before the fork
+    if is_first:
         database.identity.record()
     if state == "damaged":
         return
@@ -88,6 +89,8 @@ def open_schema(database: Database, path: Path, *, is_served_by_others: bool) ->
                 f"{path} has an older schema and an older version serves it: stop that version first"
             )
         create_or_migrate(database, path, state)
+        if is_first and state == "current":
+            complete_objects(database, path, repairs=repairs and not is_served_by_others)
         store_planner_stats(database)
         database.is_audited = True
         resume_clock(database, path)
@@ -124,6 +127,19 @@ def create_or_migrate(database: Database, path: Path, state: str) -> None:
         with database.writing(seconds_max=START_SECONDS_MAX) as transaction:
             if schema_state(transaction, path) == "empty":
                 make_tables(transaction)
+
+
+def complete_objects(database: Database, path: Path, *, repairs: bool) -> None:
+    """Raise MigrationFailed if a file of this version lacks a table or a column.
+
+    `repairs`: recreate indexes, views and triggers if one is absent or differs.
+    """
+    with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
+        migrate.require_columns(transaction.all, path)
+        is_complete = not (repairs and migrate.lacks_objects(transaction.all))
+    if not is_complete and database.writer_lock is not None:
+        database.close()
+        migrate.recreate_changed_objects(path, database.writer_lock)
 
 
 def store_planner_stats(database: Database) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import filecmp
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,7 @@ def apply(connection: Any, pending: Sequence[Migration]) -> None:
     """Run the scripts in one transaction. Commit if every foreign key has its row, else roll back and raise."""
     run = connection.execute
     run("PRAGMA foreign_keys = OFF")
-    run("BEGIN IMMEDIATE")
-    try:
+    with committed(connection):
         for migration in pending:
             for statement in statements(migration.sqlite):
                 run(statement)
@@ -77,10 +77,18 @@ def apply(connection: Any, pending: Sequence[Migration]) -> None:
         violation = next(violations(run), None)
         if violation is not None:
             raise sqlite.driver.IntegrityError(f"afterwards {violation}")
-        run("COMMIT")
+
+
+@contextmanager
+def committed(connection: Any) -> Iterator[None]:
+    """Run a block in one transaction, and commit it unless it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
-            run("ROLLBACK")
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -132,12 +140,52 @@ SHAPE = (
     "SELECT s.type, s.name, c.name, c.type, c.[notnull], c.pk FROM sqlite_schema s"
     " LEFT JOIN pragma_table_info(s.name) c ON s.type = 'table' WHERE s.name NOT LIKE 'sqlite_%'"
 )
+OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' AND sql IS NOT NULL"
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+
+Run = Callable[[str], Iterable[Any]]
 
 
-def schema_differences(run: Callable[[str], Iterable[Any]]) -> list[str]:
+@lru_cache(maxsize=1)
+def new_file(script: str) -> tuple[set[Any], set[Any]]:
+    """Return the rows of SHAPE and of OBJECTS in a new file."""
+    with closing(sqlite.driver.connect(":memory:")) as new:
+        for statement in statements(script):
+            new.execute(statement)
+        return set(new.execute(SHAPE).fetchall()), set(new.execute(OBJECTS).fetchall())
+
+
+def schema_differences(run: Run) -> list[str]:
     """Return a line for each table, index, view and trigger of a file that differs from this version's schema."""
-    with closing(sqlite.driver.connect(":memory:")) as expected:
-        expected.executescript("\n".join(schema()))
-        wanted = set(expected.execute(SHAPE).fetchall())
-    names = {f"{row[0]} {row[1]}" for row in wanted ^ set(run(SHAPE))}
+    shape, objects = new_file(schema_script(SQLITE))
+    changed = objects - set(run(OBJECTS))
+    names = {f"{row[0]} {row[1]}" for row in (*(shape ^ set(run(SHAPE))), *changed)}
     return [f"the {name} differs from the schema of this version" for name in sorted(names)]
+
+
+def require_columns(run: Run, path: Path) -> None:
+    """Raise MigrationFailed if a file of this version lacks a table or a column."""
+    shape, _ = new_file(schema_script(SQLITE))
+    absent: dict[str, set[str]] = {}
+    for _, table, column, *_ in (row for row in shape - set(run(SHAPE)) if row[0] == "table"):
+        absent.setdefault(table, set()).add(column)
+    if absent:
+        tables = {name for (name,) in run(TABLES)}
+        raise MigrationFailed(f"{path} lacks {migrations.lacking(absent, tables)}: it {migrations.EARLIER_VERSION}")
+
+
+def lacks_objects(run: Run) -> bool:
+    """Return whether an index, view or trigger of this version is absent or differs."""
+    _, objects = new_file(schema_script(SQLITE))
+    return bool(objects - set(run(OBJECTS)))
+
+
+def recreate_changed_objects(path: Path, writer_lock: WriterLock) -> None:
+    """Make indexes, views and triggers of a file those of a new one, if one is absent or differs.
+
+    Development versions had others under the same version.
+    """
+    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+        if lacks_objects(connection.execute):
+            with committed(connection):
+                recreate_schema_objects(connection)

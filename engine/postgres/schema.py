@@ -18,12 +18,14 @@ from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_se
 from engine.postgres.transaction import ServerTransaction
 from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
+from engine.schema import migrations
 from engine.schema.description import POSTGRESQL
 from engine.schema.migrations import EARLIER_VERSION, pending, schema_version
 from engine.schema.script import schema_script, upgrade_script
 from engine.storage.transaction import Transaction
 from models import ClientManagerInspectionAccess
 from models.errors import Fault
+from models.fields import Model
 
 LOG = logging.getLogger("walkthrough")
 
@@ -57,7 +59,7 @@ def expect(url: str) -> None:
 
 
 @database_check.ensure_schema.register
-def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False) -> None:
+def ensure_schema(database: ServerDatabase, *, is_served_by_others: bool = False, repairs: bool = False) -> None:
     """Create the tables in an empty database, or migrate older ones.
 
     Raise MaintenanceError for a database of another program, and for one that does not answer and is not expected.
@@ -103,6 +105,7 @@ def open_schema(database: ServerDatabase, name: str) -> str | None:
     """
     with database.reading(seconds_max=database_check.START_SECONDS_MAX) as transaction:
         if identify(transaction, name) == "current":
+            require_columns(transaction, name)
             return read_state(database, transaction)
     with database.writing(database_check.START_SECONDS_MAX, database_check.START_SECONDS_MAX) as transaction:
         state = identify(transaction, name)
@@ -111,6 +114,22 @@ def open_schema(database: ServerDatabase, name: str) -> str | None:
         elif state == "older":
             migrate(transaction)
         return read_state(database, transaction)
+
+
+COLUMNS = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+
+
+def require_columns(transaction: Transaction, name: str) -> None:
+    """Raise MaintenanceError if a database of this version lacks a table or a column."""
+    present = {(table, column) for table, column in transaction.all(COLUMNS)}
+    absent: dict[str, set[str]] = {}
+    for table in Model.metadata.sorted_tables:
+        for column in table.c:
+            if (table.name, column.name) not in present:
+                absent.setdefault(table.name, set()).add(column.name)
+    if absent:
+        lacking = migrations.lacking(absent, {table for table, _ in present})
+        raise database_check.MaintenanceError(f"{name} lacks {lacking}: it {EARLIER_VERSION}")
 
 
 def read_state(database: ServerDatabase, transaction: Transaction) -> str | None:
@@ -228,10 +247,13 @@ def check(database: ServerDatabase, scan: database_check.Scan = database_check.S
     try:
         with database.reading(seconds_max=database_check.CHECK_SECONDS_MAX) as transaction:
             problems = [*unsafe_settings(transaction), *unvalidated(transaction)]
+            require_columns(transaction, without_credentials(database.url))
             if scan is database_check.Scan.FULL:
                 problems += database_check.ineffective_grants(transaction)
     except Fault as error:
         return [f"the database cannot be read: {error.message}"]
+    except database_check.MaintenanceError as error:
+        return [str(error)]
     return problems
 
 

@@ -131,3 +131,14 @@ def test_a_database_of_a_development_version_is_refused_with_the_export_command(
         open_app(service.file)
 
     assert ("\n" in refusal.value.message, "export FILE" in refusal.value.message) == (False, True)
+
+
+def test_an_incomplete_database_is_refused_with_the_way_out(service: Service) -> None:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
+        connection.execute("DROP TABLE api_keys")
+        connection.execute("DROP TABLE finding_events")
+
+    with pytest.raises(NotStarted, match="lacks the tables api_keys and finding_events: it was made by") as refusal:
+        open_app(service.file)
+
+    assert "export FILE" in refusal.value.message

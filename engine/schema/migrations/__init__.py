@@ -14,6 +14,7 @@ A released migration never changes. The next one corrects it.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,25 @@ EARLIER_VERSION = (
     " and `flask --app app import FILE` with this one over a new database"
 )
 """Why a database of a development version is refused, and the way out."""
+
+
+def lacking(absent: Mapping[str, Collection[str]], present: Collection[str]) -> str:
+    """Return what a database of this version lacks: whole tables, else columns.
+
+    >>> lacking({"keys": {"id"}, "notes": {"id"}, "users": {"name"}}, {"users"})
+    'the tables keys and notes'
+    >>> lacking({"users": {"name"}}, {"users"})
+    'the column users.name'
+    """
+    tables = sorted(set(absent) - set(present))
+    columns = sorted(f"{table}.{column}" for table, names in absent.items() for column in names)
+    named, noun = (tables, "table") if tables else (columns, "column")
+    listed = named if len(named) <= NAMED_MAX else [*named[:NAMED_MAX], f"{len(named) - NAMED_MAX} more"]
+    text = " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
+    return f"the {noun}{'s' * (len(named) > 1)} {text}"
+
+
+NAMED_MAX = 3
 
 
 def schema_version() -> int:
