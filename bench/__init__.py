@@ -1,1 +1,1 @@
-"""The benchmark: measures Walkthrough beside PostgREST and PocketBase with the same rows. Not part of the service."""
+"""The benchmark: measures Walkthrough beside PostgREST with the same rows. Not part of the service."""

@@ -1,4 +1,4 @@
-"""`bench/run`: prepares the databases, runs the sections, and prints or writes their tables."""
+"""`bench/run`: prepares the databases, runs the sections, and prints their tables."""
 
 from __future__ import annotations
 
@@ -7,49 +7,36 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
-from bench import databases, programs, report, sections
+from bench import report, sections
 from bench.compare import Difference
-from bench.databases import Databases, Psql
-from bench.environment import Environment, Options
-from bench.load_generator import RequestsFailed
-from bench.measure import Measurer, Rounds
+from bench.databases import Psql, ensure_databases
+from bench.load import RequestsFailed
+from bench.measure import Measurer
 from bench.servers import PROJECT, ServerNotStarted, Servers
 
-RESULTS: Final = PROJECT / "bench" / "RESULTS.md"
+CACHE: Final = PROJECT / "bench" / ".cache"
 DESCRIPTION: Final = (
-    "Measure Walkthrough, PostgREST and PocketBase with the same rows. The first run installs programs and "
-    "loads the databases, which takes some minutes."
+    "Measure Walkthrough and PostgREST with the same rows. The first run installs PostgREST and loads the databases, "
+    "which takes some minutes."
 )
-QUICK: Final = Rounds(count=1, seconds=1)
 
 
 def main(words: list[str]) -> None:
-    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse(words)
-    options.cache.mkdir(parents=True, exist_ok=True)
     try:
-        tables = run(options)
-    except (Difference, ServerNotStarted, RequestsFailed, programs.ProgramMissing) as error:
+        print(run(options))
+    except (Difference, ServerNotStarted, RequestsFailed, OSError) as error:
         sys.exit(f"bench: {error}")
-    except ConnectionError as error:
-        sys.exit(f"bench: a server closed its connections: {error}")
     except subprocess.CalledProcessError as error:
         sys.exit(f"bench: {error.cmd[0]} exited with status {error.returncode}")
     except KeyboardInterrupt:
         sys.exit("bench: interrupted")
-    if options.write:
-        report.write(RESULTS, tables, partial=not options.selects_all)
-    print(tables)
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
-def parse(words: list[str]) -> Options:
+def parse(words: list[str]) -> argparse.Namespace:
     """Return the options of a command line."""
     parser = argparse.ArgumentParser(prog="bench/run", description=DESCRIPTION)
     add = parser.add_argument
@@ -59,45 +46,29 @@ def parse(words: list[str]) -> Options:
     names = ", ".join(sections.NAMES)
     add("--only", action="append", default=[], metavar="NAME",
         help=f"a section ({names}) or a part of a request's title; may be repeated")  # fmt: skip
-    add("--floors", action="store_true", help="only requests that have a floor, without PocketBase")
-    add("--no-pocketbase", action="store_true", help="leave PocketBase out")
+    add("--floors", action="store_true", help="print only the table of floors")
     add("--quick", action="store_true", help="the smallest size, one round of one second")
-    add("--cache", type=Path, default=PROJECT / "bench" / ".cache", help="directory of all data")
-    add("--write", action="store_true", help="write the tables into bench/RESULTS.md")
-    found = parser.parse_args(words)
-    sizes = tuple(sorted(int(size) for size in found.sizes.split(",")))
-    return Options(
-        sizes=sizes[:1] if found.quick else sizes,
-        rounds=QUICK if found.quick else Rounds(found.rounds, found.seconds),
-        sections=tuple(word for word in found.only if word in sections.NAMES),
-        words=tuple(word for word in found.only if word not in sections.NAMES),
-        floors_only=found.floors,
-        with_pocketbase=not (found.floors or found.no_pocketbase),
-        cache=found.cache.resolve(),
-        write=found.write,
-    )
+    add("--cache", type=Path, default=CACHE, help="directory of all data")
+    return parser.parse_args(words)
 
 
-def run(options: Options) -> str:
+def run(options: argparse.Namespace) -> str:
     """Run the selected sections; return their tables as Markdown."""
-    found = programs.ensure_programs(options.cache, with_pocketbase=options.with_pocketbase)
-    files = {size: databases.ensure_file(options.cache, size) for size in options.sizes}
-    with Servers(options.cache) as servers:
-        psql = Psql(found.postgresql, servers.postgresql(found.postgresql))
-        all_sizes = []
-        for size, (file, callers) in files.items():
-            copy = databases.ensure_copy(psql, size, file, servers.url)
-            database = databases.ensure_postgrest_database(psql, size)
-            pocketbase = None
-            if found.pocketbase is not None:
-                pocketbase = databases.ensure_pocketbase(found.pocketbase, options.cache, size)
-            all_sizes.append(Databases(size, file, copy, database, callers, pocketbase))
-        for each in all_sizes:
-            each.renew(psql)
-        measurer = Measurer(options.cache, options.rounds)
-        environment = Environment(options, found, servers, psql, all_sizes, measurer)
-        tables = sections.run_sections(environment)
-        return "\n\n".join([report.circumstances(found, options.rounds), *tables])
+    cache: Path = options.cache.resolve()
+    cache.mkdir(parents=True, exist_ok=True)
+    sizes = sorted(map(int, options.sizes.split(",")))[: 1 if options.quick else None]
+    rounds, seconds = (1, 1) if options.quick else (options.rounds, options.seconds)
+    measurer = Measurer(cache / "calls", rounds, seconds)
+    names = [word for word in options.only if word in sections.NAMES]
+    words = [word for word in options.only if word not in sections.NAMES]
+    with Servers(cache) as servers:
+        servers.postgresql()
+        psql = Psql(servers.sockets)
+        all_databases = [ensure_databases(cache, psql, servers, size) for size in sizes]
+        this_run = sections.Run(measurer, servers, psql, words)
+        tables = list(sections.run_sections(this_run, all_databases, names or sections.NAMES))
+    floors = ["## Floors", report.table(report.FLOOR_HEADS, this_run.floors)] if this_run.floors else []
+    return "\n\n".join([report.circumstances(measurer), *([] if options.floors else tables), *floors])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 SEED = 20_260
 TODAY = date(2026, 6, 30)  # fixed: later inspections have the status scheduled
@@ -33,6 +33,9 @@ PAST_STATUSES = ("completed", "failed", "cancelled", "in_progress", "scheduled")
 PAST_WEIGHTS = (72, 11, 8, 4, 5)
 RESULTS = ("negative", "positive", "inconclusive")
 RESULT_WEIGHTS = (80, 15, 5)
+OPENED = "2022-05-27T08:00:00+00:00"
+"""Clients, users, buildings and grants are older than the first inspection."""
+
 STATES = ("NY", "NJ", "CT", "MA", "PA")
 BUILDING_TYPES = ("residential", "office", "school", "warehouse", "mixed")
 TREES = ("Alder", "Aspen", "Birch", "Cedar", "Elm", "Hazel", "Juniper", "Maple", "Oak", "Willow")
@@ -46,6 +49,10 @@ NOTES = (
     "Sprinkler riser pressure within limits. Tags current.",
     "Façade cracks unchanged since the last visit; crack gauges were read and photographed.",
 )
+
+INSPECTIONS_A_CALLER = 200  # 40,000 for 200 managers
+SUPER_ADMIN_FACTOR = 10
+STRIDE = 7_919  # a prime: inspections are drawn from the whole table, not from its start
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "clients": ("id", "name", "created_at", "updated_at"),
@@ -87,7 +94,7 @@ class Dataset:
     inspection_count: int
     owners: tuple[int, ...]  # the client of building 1, 2, …
     users: tuple[DatasetUser, ...]
-    grants: dict[str, tuple[int, ...]]  # manager -> buildings
+    grants: dict[str, list[int]]  # manager -> buildings
 
     def rows(self, table: str) -> Iterator[Row]:
         """Yield a table's rows in the order of their key."""
@@ -113,74 +120,54 @@ def _generator(purpose: str) -> random.Random:
 
 def _users() -> Iterator[DatasetUser]:
     draw = _generator("people")
-    yield _user(draw, "super_admin", None)
-    for client in range(1, CLIENTS + 1):
-        yield _user(draw, "client_admin", client)
-    for position in range(MANAGERS):
-        yield _user(draw, "client_manager", 1 + position % CLIENTS)
+    roles: list[tuple[str, int | None]] = [("super_admin", None)]
+    roles += [("client_admin", client) for client in range(1, CLIENTS + 1)]
+    roles += [("client_manager", 1 + position % CLIENTS) for position in range(MANAGERS)]
+    for role, client in roles:
+        yield DatasetUser(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client)
 
 
-def _user(draw: random.Random, role: str, client_id: int | None) -> DatasetUser:
-    return DatasetUser(str(uuid.UUID(int=draw.getrandbits(128), version=4)), role, client_id)
-
-
-def _grants(owners: list[int], users: tuple[DatasetUser, ...]) -> dict[str, tuple[int, ...]]:
+def _grants(owners: list[int], users: tuple[DatasetUser, ...]) -> dict[str, list[int]]:
     draw = _generator("grants")
-    owned: dict[int, list[int]] = {}
+    owned: dict[int | None, list[int]] = {}
     for position, client in enumerate(owners):
         owned.setdefault(client, []).append(position + 1)
-    managers = [user for user in users if user.role == "client_manager"]
-    granted: dict[str, tuple[int, ...]] = {}
-    for manager in managers:
-        assert manager.client_id is not None
-        buildings = owned[manager.client_id]
-        count = min(len(buildings), draw.randint(*BUILDINGS_A_MANAGER))
-        granted[manager.id] = tuple(sorted(draw.sample(buildings, count)))
+    granted: dict[str, list[int]] = {}
+    for manager in users:
+        if manager.role == "client_manager":
+            buildings = owned[manager.client_id]
+            count = min(len(buildings), draw.randint(*BUILDINGS_A_MANAGER))
+            granted[manager.id] = sorted(draw.sample(buildings, count))
     return granted
 
 
-def _timestamp(day: date, draw: random.Random) -> str:
-    """Return a random time of that day in ISO 8601, in UTC."""
-    at = datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(seconds=draw.randrange(86_400))
-    return at.isoformat()
-
-
-OPENED = TODAY - timedelta(days=DAYS_BEHIND + 400)
-"""Clients, users and buildings are older than the first inspection."""
-
-
 def _client_rows(dataset: Dataset) -> Iterator[Row]:
-    draw = _generator("clients")
     for client in range(1, CLIENTS + 1):
-        at = _timestamp(OPENED, draw)
-        yield client, f"{TREES[client % 10]} {PLACES[client // 10]} Holdings", at, at
+        yield client, f"{TREES[client % 10]} {PLACES[client // 10]} Holdings", OPENED, OPENED
 
 
 def _user_rows(dataset: Dataset) -> Iterator[Row]:
-    draw = _generator("users")
     for position, user in enumerate(dataset.users):
-        at = _timestamp(OPENED, draw)
         email = f"{user.role}{position}@example.org"
-        yield user.id, email, f"User {position}", user.role, user.client_id, at, at
+        yield user.id, email, f"User {position}", user.role, user.client_id, OPENED, OPENED
 
 
 def _inspector_rows(dataset: Dataset) -> Iterator[Row]:
     for inspector in range(1, INSPECTORS + 1):
-        yield (inspector, f"{TREES[inspector % 10]} Inspector {inspector}", f"i{inspector}@example.org")
+        yield inspector, f"{TREES[inspector % 10]} Inspector {inspector}", f"i{inspector}@example.org"
 
 
 def _building_rows(dataset: Dataset) -> Iterator[Row]:
     draw = _generator("buildings")
     for position, owner in enumerate(dataset.owners):
         building = position + 1
-        at = _timestamp(OPENED + timedelta(days=draw.randrange(300)), draw)
         name = f"{draw.choice(TREES)} {draw.choice(PLACES)} {building}"
         street = f"{draw.randrange(1, 999)} {draw.choice(TREES)} Street"
         city = draw.choice(CITIES)
         floors = draw.randrange(1, 40)
         yield (
             building, name, street, city, draw.choice(STATES), f"{draw.randrange(10_000, 20_000)}",
-            owner, at, at, round(draw.uniform(40, 43), 6), round(draw.uniform(-76, -71), 6),
+            owner, OPENED, OPENED, round(draw.uniform(40, 43), 6), round(draw.uniform(-76, -71), 6),
             draw.choice(BUILDING_TYPES), floors, floors * draw.randrange(2, 8),
         )  # fmt: skip
 
@@ -194,7 +181,7 @@ def _inspection_rows(dataset: Dataset) -> Iterator[Row]:
         fraction = draw.random()
         day = TODAY + timedelta(days=int(fraction * (DAYS_BEHIND + DAYS_AHEAD)) - DAYS_BEHIND)
         noted = draw.getrandbits(16)
-        at = _timestamp(day - timedelta(days=noted % 30), draw)
+        at = f"{day - timedelta(days=noted % 30)}T{noted % 24:02}:00:00+00:00"
         yield (
             inspection,
             1 + int(draw.random() * building_count),
@@ -218,41 +205,22 @@ def _reading_rows(dataset: Dataset) -> Iterator[Row]:
             yield reading, row[0], draw.randrange(1, 40), draw.choices(RESULTS, RESULT_WEIGHTS)[0]
 
 
-def _admin_of(dataset: Dataset, client_id: int | None) -> str:
-    return next(
-        user.id for user in dataset.users
-        if user.role == "client_admin" and user.client_id == client_id
-    )  # fmt: skip
-
-
 def _building_grant_rows(dataset: Dataset) -> Iterator[Row]:
-    draw = _generator("building grants")
-    clients = {user.id: user.client_id for user in dataset.users}
     for manager, buildings in dataset.grants.items():
-        grantor = _admin_of(dataset, clients[manager])
         for building in buildings:
-            yield (manager, building, grantor, _timestamp(TODAY - timedelta(days=draw.randrange(900)), draw))
+            yield manager, building, None, OPENED
 
 
 def _inspection_grant_rows(dataset: Dataset) -> Iterator[Row]:
-    """Yield a few grants a manager, drawn from the first inspections of the manager's client."""
-    draw = _generator("inspection grants")
-    wanted: dict[int, list[int]] = {client: [] for client in range(1, CLIENTS + 1)}
-    for row in _inspection_rows(dataset):
-        assert isinstance(row[0], int)
-        assert isinstance(row[1], int)
-        found = wanted[dataset.owners[row[1] - 1]]
-        if len(found) < INSPECTIONS_A_MANAGER * 20:
-            found.append(row[0])
-        if all(len(each) >= INSPECTIONS_A_MANAGER * 20 for each in wanted.values()):
-            break
+    """Yield the grants of the first inspections of each client, to its managers in turn."""
+    waiting: dict[int | None, list[str]] = {}
     for user in dataset.users:
-        if user.role != "client_manager" or user.client_id is None:
-            continue
-        grantor = _admin_of(dataset, user.client_id)
-        candidates = wanted[user.client_id]
-        for inspection in sorted(draw.sample(candidates, min(INSPECTIONS_A_MANAGER, len(candidates)))):
-            yield user.id, inspection, grantor, _timestamp(TODAY, draw)
+        if user.role == "client_manager":
+            waiting.setdefault(user.client_id, []).extend([user.id] * INSPECTIONS_A_MANAGER)
+    for row in _inspection_rows(dataset):
+        managers = waiting[dataset.owners[int(str(row[1])) - 1]]
+        if managers:
+            yield managers.pop(), row[0], None, OPENED
 
 
 ROWS = {
@@ -265,3 +233,40 @@ ROWS = {
     "client_manager_building_access": _building_grant_rows,
     "client_manager_inspection_access": _inspection_grant_rows,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetCaller:
+    """A user, ids of buildings that the user owns or is granted, and ids of readable inspections."""
+
+    user: DatasetUser
+    buildings: list[int]
+    inspections: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """All callers by role, and the number of inspections in their database."""
+
+    inspection_count: int
+    by_role: dict[str, list[DatasetCaller]]
+
+
+def choose_callers(dataset: Dataset) -> Callers:
+    """Return a caller for every user, with inspections spread evenly over the table."""
+    readers: dict[int, list[DatasetCaller]] = {}
+    by_role: dict[str, list[DatasetCaller]] = {}
+    for user in dataset.users:
+        owned = [number for number, owner in enumerate(dataset.owners, 1) if user.client_id in (None, owner)]
+        caller = DatasetCaller(user, dataset.grants.get(user.id, owned), [])
+        by_role.setdefault(user.role, []).append(caller)
+        for building in caller.buildings:
+            readers.setdefault(building, []).append(caller)
+    rows = [(int(str(row[0])), int(str(row[1]))) for row in dataset.rows("inspections")]
+    for position in range(len(rows)):
+        inspection, building = rows[position * STRIDE % len(rows)]
+        for caller in readers[building]:
+            factor = SUPER_ADMIN_FACTOR if caller.user.client_id is None else 1
+            if len(caller.inspections) < INSPECTIONS_A_CALLER * factor:
+                caller.inspections.append(inspection)
+    return Callers(dataset.inspection_count, by_role)

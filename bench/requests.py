@@ -1,67 +1,46 @@
-"""The requests of the benchmark. Each one composes many calls that differ in callers, ids and filters.
-
-Calls are written in PostgREST's dialect; every server gets the same calls (see dialect.py).
-"""
+"""The requests of the benchmark, with their floors. Each one composes many calls that differ in callers and values."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from urllib.parse import quote
 
-from bench.callers import Callers, DatasetCaller
-from bench.dataset import CITIES, NOTES, SEED, STATUSES, TYPES
+from bench.dataset import CITIES, NOTES, SEED, STATUSES, TYPES, Callers, DatasetCaller
+from bench.http_client import HttpCall
 
 CALLS_A_REQUEST = 2_000
 BULK_ROWS = 1_000
 BULK_CALLS = 20  # about 200 KB each
-PAGES = 10  # pages of 20 rows; requests "of the 200 newest" draw one of them
+PAGE_OFFSETS = range(0, 200, 20)
 PATCHED_FROM = 1_000_000_000_000
 """The first id of the rows that PATCH requests change; the sequences stay far below it."""
 PATCHED_ROWS = 1_000
+CLIENTS_OF_WRITERS = 8
 
 ROOT, ADMIN, MANAGER = "super_admin", "client_admin", "client_manager"
+ROLE_TITLES = {ROOT: "super admin", ADMIN: "client admin", MANAGER: "manager"}
 EXACT = "count=exact"
 MINIMAL = "return=minimal"
 
-
-class Comparison(Enum):
-    """How the answers of two servers are compared before the first round."""
-
-    ROWS = "equal rows, in equal order if the call has an order"
-    WRITTEN = "equal status, and equal rows in the table afterwards"
-    NUMBERS = "equal numbers, except the time of the count and zero counts"
-    NONE = "not compared"
-
-
-@dataclass(frozen=True, slots=True)
-class HttpCall:
-    """One HTTP request without its server and its token."""
-
-    caller: DatasetCaller
-    path: str
-    method: str = "GET"
-    prefer: str = ""
-    body: str = ""
-
-
-Compose = Callable[[Callers, str, random.Random], Iterator[HttpCall]]
+Compose = Callable[[Sequence[DatasetCaller], random.Random], Iterator[HttpCall]]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A row of a table: the role of its callers, how its calls are composed, and the number of connections."""
+    """A row of a table. The floors are the least ratios of rates to PostgREST: on a file, and on PostgreSQL."""
 
     name: str
     role: str
     compose: Compose
-    comparison: Comparison = Comparison.ROWS
+    floor: float | None = None
+    postgresql_floor: float | None = None
     connections: int = 8
+    clients: int | None = None  # the number of clients whose admins write, None for all
 
     @property
     def title(self) -> str:
@@ -75,85 +54,84 @@ class Request:
     def calls(self, callers: Callers) -> list[HttpCall]:
         """Return the calls; equal callers give equal calls."""
         draw = random.Random(f"{SEED} {self.title}")  # noqa: S311
-        return list(islice(self.compose(callers, self.role, draw), CALLS_A_REQUEST))
+        return list(islice(self.compose(self.senders(callers), draw), CALLS_A_REQUEST))
 
+    def senders(self, callers: Callers) -> list[DatasetCaller]:
+        return callers.by_role[self.role][: self.clients]
 
-ROLE_TITLES = {ROOT: "super admin", ADMIN: "client admin", MANAGER: "manager"}
-
-
-def _caller(callers: Callers, role: str, draw: random.Random) -> DatasetCaller:
-    return draw.choice(callers.by_role[role])
+    def rows_to_patch(self, callers: Callers) -> HttpCall:
+        """Return one bulk insert by a super admin: row n belongs to the sender of call n of `_patch`."""
+        draw = random.Random(f"{SEED} patched")  # noqa: S311
+        senders = self.senders(callers)
+        rows = [
+            {"id": PATCHED_FROM + number, **_row(senders[number % len(senders)], draw), "status": "scheduled"}
+            for number in range(PATCHED_ROWS)
+        ]
+        return HttpCall(callers.by_role[ROOT][0], "/inspections", "POST", MINIMAL, json.dumps(rows))
 
 
 def _where(**filters: str) -> str:
     return "&".join(f"{name}={quote(text, safe='.,()*')}" for name, text in filters.items())
 
 
-def _by_id(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _by_id(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
-        caller = _caller(callers, role, draw)
+        caller = draw.choice(senders)
         yield HttpCall(caller, f"/inspections?id=eq.{draw.choice(caller.inspections)}")
 
 
-def _newest(callers: Callers, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[HttpCall]:
+def _newest(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(
             select="id,date_visited,status,inspection_type,buildings(name)",
-            status=f"eq.{draw.choice(STATUSES)}", order="date_visited.desc",
-            **_page(draw, pages),
+            status=f"eq.{draw.choice(STATUSES)}", order="date_visited.desc", limit="20",
         )  # fmt: skip
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(draw.choice(senders), f"/inspections?{query}")
 
 
-def _embedded(callers: Callers, role: str, draw: random.Random, *, pages: int = 1) -> Iterator[HttpCall]:
+def _embedded(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
+    columns = "*,buildings(name,city),inspectors(name),reports_lead(id,gun_id,result)"
     while True:
-        query = _where(
-            select="*,buildings(name,city),inspectors(name),reports_lead(id,gun_id,result)",
-            order="date_visited.desc", **_page(draw, pages),
-        )  # fmt: skip
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
+        query = _where(select=columns, order="date_visited.desc", limit="20")
+        yield HttpCall(draw.choice(senders), f"/inspections?{query}")
 
 
-_newest_paged = partial(_newest, pages=PAGES)
-_embedded_paged = partial(_embedded, pages=PAGES)
-
-
-def _page(draw: random.Random, pages: int) -> dict[str, str]:
-    """Return limit and offset of one of the first pages of 20 rows."""
-    if pages == 1:
-        return {"limit": "20"}
-    return {"limit": "20", "offset": str(20 * draw.randrange(pages))}
-
-
-def _of_city(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _of_city(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(city=f"eq.{draw.choice(CITIES)}", order="name", limit="20")
-        yield HttpCall(_caller(callers, role, draw), f"/buildings?{query}")
+        yield HttpCall(draw.choice(senders), f"/buildings?{query}")
 
 
-def _counted(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _counted(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
-        query = _where(select="id,date_visited,status", order="date_visited.desc", **_page(draw, PAGES))
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}", prefer=EXACT)
+        offset = str(draw.choice(PAGE_OFFSETS))
+        query = _where(select="id,date_visited,status", order="date_visited.desc", limit="20", offset=offset)
+        yield HttpCall(draw.choice(senders), f"/inspections?{query}", prefer=EXACT)
 
 
-def _head(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _head(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
         query = _where(status=f"eq.{draw.choice(STATUSES)}")
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}", "HEAD", EXACT)
+        yield HttpCall(draw.choice(senders), f"/inspections?{query}", "HEAD", EXACT)
 
 
-def _full_page(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _dashboard(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
-        query = _where(order="id", limit="1000", offset=str(draw.randrange(1_000)))
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(draw.choice(senders), "/rpc/get_inspections_dashboard_summary_fast")
 
 
-def _search(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _chart(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
+    while True:
+        year, month = draw.choice((2024, 2025)), draw.randrange(1, 10)
+        dates = f"start_date={year}-0{month}-01&end_date={year + 1}-0{month}-01"
+        yield HttpCall(draw.choice(senders), f"/rpc/get_building_stats_chart_fast?{dates}")
+
+
+def _search(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     while True:
         text = f"no such note {draw.randrange(1_000_000)}"
         query = _where(select="id", notes=f"ilike.*{text}*", limit="1")
-        yield HttpCall(_caller(callers, role, draw), f"/inspections?{query}")
+        yield HttpCall(draw.choice(senders), f"/inspections?{query}")
 
 
 def _row(caller: DatasetCaller, draw: random.Random) -> dict[str, object]:
@@ -167,87 +145,61 @@ def _row(caller: DatasetCaller, draw: random.Random) -> dict[str, object]:
     }
 
 
-def _insert_one(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _insert_one(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
+    """Insert a row for each sender in turn: as many connections write for as many clients."""
     while True:
-        caller = _caller(callers, role, draw)
-        yield HttpCall(caller, "/inspections", "POST", MINIMAL, json.dumps(_row(caller, draw)))
+        for caller in senders:
+            yield HttpCall(caller, "/inspections", "POST", MINIMAL, json.dumps(_row(caller, draw)))
 
 
-def _insert_many(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _insert_many(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     for _ in range(BULK_CALLS):
-        caller = _caller(callers, role, draw)
+        caller = draw.choice(senders)
         body = json.dumps([_row(caller, draw) for _ in range(BULK_ROWS)])
         yield HttpCall(caller, "/inspections", "POST", MINIMAL, body)
 
 
-def _patch(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
+def _patch(senders: Sequence[DatasetCaller], draw: random.Random) -> Iterator[HttpCall]:
     """Set each row to one status, then to another: every call changes its row."""
     for status in ("in_progress", "failed"):
-        for position in range(PATCHED_ROWS):
-            caller = callers.by_role[role][position % len(callers.by_role[role])]
+        for number in range(PATCHED_ROWS):
+            path = f"/inspections?id=eq.{PATCHED_FROM + number}"
             body = json.dumps({"status": status})
-            path = f"/inspections?id=eq.{PATCHED_FROM + position}"
-            yield HttpCall(caller, path, "PATCH", MINIMAL, body)
-
-
-def rows_to_patch(callers: Callers) -> HttpCall:
-    """Return one bulk insert with ids, by a super admin; row n belongs to the caller of call n of `_patch`."""
-    draw = random.Random(f"{SEED} patched")  # noqa: S311
-    admins = callers.by_role[ADMIN]
-    rows = [
-        {"id": PATCHED_FROM + position, **_row(admins[position % len(admins)], draw), "status": "scheduled"}
-        for position in range(PATCHED_ROWS)
-    ]
-    return HttpCall(callers.by_role[ROOT][0], "/inspections", "POST", MINIMAL, json.dumps(rows))
-
-
-def _dashboard(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
-    while True:
-        yield HttpCall(_caller(callers, role, draw), "/rpc/get_inspections_dashboard_summary_fast")
-
-
-def _chart(callers: Callers, role: str, draw: random.Random) -> Iterator[HttpCall]:
-    while True:
-        year, month = draw.choice((2024, 2025)), draw.randrange(1, 10)
-        dates = f"start_date={year}-0{month}-01&end_date={year + 1}-0{month}-01"
-        yield HttpCall(_caller(callers, role, draw), f"/rpc/get_building_stats_chart_fast?{dates}")
-
-
-def _for(
-    roles: tuple[str, ...], name: str, compose: Compose, comparison: Comparison = Comparison.ROWS
-) -> list[Request]:
-    return [Request(name, role, compose, comparison) for role in roles]
+            yield HttpCall(senders[number % len(senders)], path, "PATCH", MINIMAL, body)
 
 
 ALL = (ROOT, ADMIN, MANAGER)
-READS: tuple[Request, ...] = (
-    *_for(ALL, "one inspection by id", _by_id),
-    *_for(ALL, "20 newest of a status, with building", _newest),
-    *_for((ADMIN, MANAGER), "20 of the 200 newest of a status, with building", _newest_paged),
-    *_for((ADMIN, MANAGER), "20 newest with building, inspector and readings", _embedded),
-    *_for((ADMIN, MANAGER), "20 of the 200 newest with building, inspector and readings", _embedded_paged),
-    *_for((ROOT, ADMIN), "20 buildings of a city by name", _of_city),
-    *_for((ADMIN, MANAGER), "20 of the 200 newest and how many there are", _counted),
-    *_for(ALL, "how many of a status (HEAD)", _head),
-    *_for(ALL, "dashboard", _dashboard, Comparison.NUMBERS),
-    *_for(ALL, "chart", _chart, Comparison.NONE),
+POINTS = tuple(Request("one inspection by id", role, _by_id, 1.7, 0.85) for role in ALL)
+NEWEST = tuple(Request("20 newest of a status, with building", role, _newest, 4, 1) for role in (ADMIN, MANAGER))
+DASHBOARDS = tuple(Request("dashboard", role, _dashboard, 8) for role in ALL)
+READS = (
+    *POINTS,
+    *NEWEST,
+    *(Request("20 newest with building, inspector and readings", role, _embedded, 8, 1) for role in (ADMIN, MANAGER)),
+    *(Request("20 buildings of a city by name", role, _of_city, 2.2, 0.9) for role in (ROOT, ADMIN)),
+    *(Request("20 of the 200 newest and how many there are", role, _counted, 15, 1) for role in (ADMIN, MANAGER)),
+    *(Request("how many of a status (HEAD)", role, _head, 8) for role in ALL),
+    *DASHBOARDS,
 )
-POINTS: tuple[Request, ...] = tuple(each for each in READS if each.compose is _by_id)
-"""Look-ups of one row."""
+GROWING = (*READS, *(Request("chart", role, _chart) for role in ALL))  # PostgREST has no charts
 
-LISTS: tuple[Request, ...] = tuple(
-    each for each in READS if each.compose in (_newest, _embedded, _of_city, _counted) and each.role != ROOT
-)
-"""Lists that a server may answer from a cache until the next commit."""
+LISTS_DURING_WRITES = tuple(replace(each, name=f"{each.name}, during writes", floor=3) for each in NEWEST)
 
-INSERT = Request("insert one, 1 writer", ADMIN, _insert_one, Comparison.WRITTEN, 1)
-WRITES: tuple[Request, ...] = (
+_write = partial(Request, role=ADMIN)
+INSERT = _write("insert one, 1 writer", compose=_insert_one, floor=1, postgresql_floor=0.8, connections=1)
+WRITES = (
     INSERT,
-    Request("insert one, 8 writers", ADMIN, _insert_one, Comparison.WRITTEN, 8),
-    Request("insert 1,000 at once, 1 writer", ADMIN, _insert_many, Comparison.WRITTEN, 1),
-    Request("change one status, 1 writer", ADMIN, _patch, Comparison.WRITTEN, 1),
-    Request("change one status, 8 writers", ADMIN, _patch, Comparison.WRITTEN, 8),
-)
-SLOW = Request("a search of all notes", ROOT, _search, Comparison.NONE)
-"""A slow query: no index helps, and no row matches."""
-FULL_PAGE = Request("1,000 rows a page", ADMIN, _full_page)
+    _write("insert one, 8 writers of one client", compose=_insert_one, floor=1, postgresql_floor=0.6, clients=1),
+    _write(
+        "insert one, 8 writers of eight clients", compose=_insert_one,
+        floor=1, postgresql_floor=0.9, clients=CLIENTS_OF_WRITERS,
+    ),
+    _write("insert 1,000 at once, 1 writer", compose=_insert_many, floor=1, connections=1),
+    _write("change one status, 1 writer", compose=_patch, floor=1, postgresql_floor=0.8, connections=1),
+    _write("change one status, 8 writers of one client", compose=_patch, floor=1, postgresql_floor=0.6, clients=1),
+    _write(
+        "change one status, 8 writers of eight clients", compose=_patch,
+        floor=1, postgresql_floor=0.9, clients=CLIENTS_OF_WRITERS,
+    ),
+)  # fmt: skip
+SLOW = Request("a search of all notes", ROOT, _search)  # no index helps, and no row matches

@@ -1,6 +1,17 @@
 -- The tables for PostgREST on PostgreSQL, with indexes for the reads of the benchmark. The policies are in
--- policies.pg.sql. Run once in an empty database; databases.py makes the roles.
+-- policies.pg.sql. Run once in a copy of Walkthrough's database, whose rows it takes over.
 
+do $$ begin
+    if not exists (select from pg_roles where rolname = 'authenticator') then
+        create role anon nologin; create role super_admin nologin;
+        create role client_admin nologin; create role client_manager nologin;
+        create role authenticator noinherit login;
+        grant anon, super_admin, client_admin, client_manager to authenticator;
+    end if;
+end $$;
+
+alter schema public rename to source;
+create schema public;
 create schema api;
 
 create table api.clients (
@@ -47,6 +58,32 @@ create table api.client_admin_inspection_access (
     inspection_id bigint not null references api.inspections on delete cascade,
     assigned_by uuid references api.users on delete set null, assigned_at timestamptz not null default now(),
     primary key (admin_id, inspection_id));
+
+insert into api.clients (id, name, created_at, updated_at)
+    select id, name, created_at, updated_at from source.clients;
+insert into api.users (id, email, name, role, client_id, created_at, updated_at)
+    select id, email, name, role, client_id, created_at, updated_at from source.users;
+insert into api.inspectors (id, name, email)
+    select id, name, email from source.inspectors;
+insert into api.buildings
+    select id, name, address, city, state, zip, client_id, created_at, updated_at, latitude, longitude, building_type,
+        floors, units
+    from source.buildings;
+insert into api.inspections
+    select id, building_id, inspection_type, date_visited, status, inspector_id, notes, created_at, updated_at
+    from source.inspections;
+insert into api.reports_lead (id, inspection_id, gun_id, result)
+    select id, inspection_id, gun_id, result from source.reports_lead;
+insert into api.client_manager_building_access (manager_id, building_id, assigned_by, assigned_at)
+    select manager_id, building_id, assigned_by, assigned_at from source.client_manager_building_access;
+insert into api.client_manager_inspection_access (manager_id, inspection_id, assigned_by, assigned_at)
+    select manager_id, inspection_id, assigned_by, assigned_at from source.client_manager_inspection_access;
+select setval(pg_get_serial_sequence('api.clients', 'id'), max(id)) from api.clients;
+select setval(pg_get_serial_sequence('api.inspectors', 'id'), max(id)) from api.inspectors;
+select setval(pg_get_serial_sequence('api.buildings', 'id'), max(id)) from api.buildings;
+select setval(pg_get_serial_sequence('api.inspections', 'id'), max(id)) from api.inspections;
+select setval(pg_get_serial_sequence('api.reports_lead', 'id'), max(id)) from api.reports_lead;
+drop schema source cascade;
 
 create index on api.users (client_id);
 create index on api.buildings (client_id, name);

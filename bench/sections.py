@@ -1,221 +1,247 @@
-"""The sections of a run. Each one measures some requests on some targets and returns Markdown tables."""
+"""The sections of a run. Each one measures some requests on some targets, and returns a Markdown table."""
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from bench import floors, report
-from bench.databases import Databases
-from bench.dialect import Dialect
-from bench.environment import (
-    BARE_VIEW,
-    ON_POSTGRESQL,
-    POCKETBASE,
-    POSTGREST,
-    SHARED_TABLES,
-    TITLES,
-    WALKTHROUGH,
-    Environment,
-)
-from bench.footprint import STARTS, MemoryUse, footprint, seconds_to_answer
-from bench.measure import Measurement, Target
-from bench.requests import FULL_PAGE, INSERT, LISTS, MANAGER, POINTS, READS, SLOW, WRITES, Request
-from bench.servers import file_url
+from bench import compare, load, report, requests
+from bench.databases import PRE_REQUEST, Databases, Psql
+from bench.measure import Measurement, Measurer, Target, footprint, log
+from bench.servers import Server, Servers, file_url
+
+WALKTHROUGH: Final = "walkthrough"
+ON_POSTGRESQL: Final = "walkthrough-postgresql"
+POSTGREST: Final = "postgrest"
+SHARED_TABLES: Final = "postgrest-shared-tables"
+TITLES: Final = {
+    WALKTHROUGH: "Walkthrough",
+    ON_POSTGRESQL: "Walkthrough on PostgreSQL",
+    POSTGREST: "PostgREST",
+    SHARED_TABLES: "PostgREST on Walkthrough's tables",
+}
+STARTS: Final = 5
+WRITES_BEFORE_DASHBOARDS: Final = 20
+GROWTH_MIN: Final = 0.75
+WORKER_MB_MAX: Final = 80
+START_SECONDS_MAX: Final = 0.6
+SLOW_QUERIES_P99_FACTOR_MAX: Final = 10
+WRITER_P99_FACTOR_MAX: Final = 10
+WRITER_INSPECTIONS_MIN: Final = 1_000_000  # with fewer inspections, a checkpoint is short
+DASHBOARD_MS_MAX_OF_100_000: Final = 60  # in proportion for other sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Tables of one size. `run` returns Markdown."""
+@dataclass(slots=True)
+class Run:
+    """What sections use, and the floors that they have measured. A server starts when a section first needs it."""
 
-    name: str
-    title: str
-    requests: tuple[Request, ...]
-    run: Callable[[Environment, Databases], str]
-    smallest_only: bool = False
-    for_floors: bool = True
+    measurer: Measurer
+    servers: Servers
+    psql: Psql
+    words: Sequence[str]  # parts of titles of requests, empty for all
+    floors: list[report.FloorRow] = field(default_factory=list)
+    running: dict[str, Server] = field(default_factory=dict)
+
+    def select(self, candidates: Sequence[requests.Request]) -> list[requests.Request]:
+        """Return the requests that the command line selects."""
+        return [each for each in candidates if not self.words or any(word in each.title for word in self.words)]
+
+    def target(self, name: str, databases: Databases) -> Target:
+        """Return a target; start its server if it does not run."""
+        key = f"{name}-{databases.size}"
+        if key not in self.running:
+            self.running[key] = self.start(name, key, databases)
+        return Target(name, self.running[key], databases.callers)
+
+    def start(self, name: str, key: str, databases: Databases) -> Server:
+        servers = self.servers
+        if name == WALKTHROUGH:
+            return servers.walkthrough(key, file_url(databases.file))
+        if name == ON_POSTGRESQL:
+            return servers.walkthrough(key, servers.url(databases.copy))
+        if name == POSTGREST:
+            return servers.postgrest(key, databases.postgrest)
+        return servers.postgrest(key, databases.shared, PRE_REQUEST)
+
+    def note_limit(self, title: str, databases: Databases, measured: float, limit: float, unit: str = "×") -> None:
+        """Note a figure that has an upper limit."""
+        self.floors.append(report.at_most(title, databases.size, measured, limit, unit))
+
+    def renew(self, databases: Databases) -> None:
+        """Restore the databases to the loaded rows."""
+        self.stop_all()
+        databases.renew(self.psql)
+
+    def stop_all(self) -> None:
+        """Stop every server, so that the next section has the machine alone."""
+        while self.running:
+            self.servers.stop(self.running.popitem()[1])
 
 
-def reads(environment: Environment, databases: Databases) -> str:
-    targets = [
-        environment.walkthrough(databases),
-        environment.on_postgresql(databases),
-        *environment.pocketbase(databases),
-        environment.postgrest(databases),
-    ]
-    requests = environment.options.requests(READS)
-    measurements = environment.measurer.reads(requests, targets)
-    environment.figures.add("reads", databases.size, measurements)
-    return compared(measurements, targets)
+def reads(run: Run, databases: Databases) -> str:
+    targets = [run.target(name, databases) for name in (WALKTHROUGH, ON_POSTGRESQL, POSTGREST)]
+    measurements = []
+    for request in run.select(requests.READS):
+        compare.require_equal_answers(request, databases.callers, targets)
+        measurements.append(run.measurer.measure(request, targets))
+    return compared(run, databases, measurements, POSTGREST)
 
 
-def compared(measurements: Sequence[Measurement], targets: Sequence[Target]) -> str:
-    """Return a table of targets. The ratios are to PostgREST, and Walkthrough's to PocketBase."""
-    names = [target.name for target in targets]
-    pairs = [(name, POSTGREST) for name in (WALKTHROUGH, ON_POSTGRESQL)]
-    if POCKETBASE in names:
-        pairs.append((WALKTHROUGH, POCKETBASE))
+def lists_during_writes(run: Run, databases: Databases) -> str:
+    """Measure lists while 20 rows a second are inserted: no cached list stays valid for long."""
+
+    def background(target: Target) -> AbstractContextManager[None]:
+        return load.background_writer(target.server.port, target.calls(requests.INSERT))
+
+    measurements = []
+    for request in run.select(requests.LISTS_DURING_WRITES):
+        run.renew(databases)
+        targets = [run.target(name, databases) for name in (WALKTHROUGH, ON_POSTGRESQL, POSTGREST)]
+        compare.require_equal_answers(request, databases.callers, targets)
+        measurements.append(run.measurer.measure(request, targets, background))
+    run.renew(databases)
+    return compared(run, databases, measurements, POSTGREST)
+
+
+def writes(run: Run, databases: Databases) -> str:
+    """Measure each write on restored databases. On PostgreSQL, both servers write to Walkthrough's tables."""
+    measurements = []
+    for request in run.select(requests.WRITES):
+        run.renew(databases)
+        targets = [run.target(name, databases) for name in TITLES]
+        if "change" in request.name:
+            for target in targets:
+                target.send(request.rows_to_patch(databases.callers))
+        compare.require_equal_writes(request, databases.callers, targets)
+        measurements.append(run.measurer.measure(request, targets))
+    run.renew(databases)
+    for each in measurements:
+        p99, median = each.median(WALKTHROUGH, "p99_ms"), each.median(WALKTHROUGH, "median_ms")
+        is_single = each.request.connections == 1 and "at once" not in each.request.name
+        if is_single and p99 and median and databases.size >= WRITER_INSPECTIONS_MIN:
+            run.note_limit(f"p99 to median: {each.request.title}", databases, p99 / median, WRITER_P99_FACTOR_MAX)
+    return compared(run, databases, measurements, SHARED_TABLES)
+
+
+def compared(run: Run, databases: Databases, measurements: Sequence[Measurement], counterpart: str) -> str:
+    """Note the floors; return the table. Walkthrough on PostgreSQL is compared with the counterpart."""
+    pairs = [(WALKTHROUGH, POSTGREST), (ON_POSTGRESQL, counterpart)]
+    for each in measurements:
+        for pair, database, floor in zip(
+            pairs, ("file", "PostgreSQL"), (each.request.floor, each.request.postgresql_floor), strict=True
+        ):
+            run.floors += report.at_least(each.request.title, databases.size, database, each.ratio(*pair), floor)
+    names = dict.fromkeys((WALKTHROUGH, ON_POSTGRESQL, POSTGREST, counterpart))
     return report.comparison(measurements, {name: TITLES[name] for name in names}, pairs)
 
 
-def bare_view(environment: Environment, databases: Databases) -> str:
-    targets = [environment.walkthrough(databases), environment.bare_view(databases)]
-    requests = environment.options.requests(POINTS)
-    measurements = [environment.measurer.measure(each, targets) for each in requests]
-    names = {name: TITLES[name] for name in (WALKTHROUGH, BARE_VIEW)}
-    return report.comparison(measurements, names, [(WALKTHROUGH, BARE_VIEW)])
+def dashboards_after_writes(run: Run, databases: Databases) -> str:
+    """Measure the first dashboard after each of some inserts, on a file."""
+    target = run.target(WALKTHROUGH, databases)
+    inserts = iter(target.calls(requests.INSERT))
+    limit = DASHBOARD_MS_MAX_OF_100_000 * databases.size / 100_000
+    rows = []
+    for request in run.select(requests.DASHBOARDS):
+        call = request.calls(databases.callers)[0]
+        milliseconds = []
+        for _ in range(WRITES_BEFORE_DASHBOARDS):
+            target.send(next(inserts))
+            begin = time.perf_counter()
+            target.send(call)
+            milliseconds.append((time.perf_counter() - begin) * 1e3)
+        median = statistics.median(milliseconds)
+        rows.append((request.title, report.decimal(median, 1), report.decimal(max(milliseconds), 1)))
+        run.note_limit(f"{request.title}, after a write", databases, median, limit, "ms")
+    run.renew(databases)
+    return report.table(("request", "median ms", "largest ms"), rows)
 
 
-def lists_during_writes(environment: Environment, databases: Databases) -> str:
-    """Lists while 20 rows a second are inserted: no cached list stays valid for long."""
-    targets = [
-        environment.walkthrough(databases),
-        environment.on_postgresql(databases),
-        environment.postgrest(databases),
-    ]
-    requests = environment.options.requests(LISTS)
-    if environment.options.floors_only:
-        requests = [each for each in requests if each.name in floors.DURING_WRITES]
-    measurements = environment.measurer.reads(requests, targets, INSERT)
-    environment.figures.add("lists-during-writes", databases.size, measurements)
-    return compared(measurements, targets)
+def slow_queries(run: Run, databases: Databases) -> str:
+    """Measure a row by id alone, and while slow queries and silent clients are connected."""
+
+    def background(target: Target) -> AbstractContextManager[None]:
+        return load.slow_queries(target.server.port, target.calls(requests.SLOW))
+
+    target = run.target(WALKTHROUGH, databases)
+    request = next(each for each in requests.POINTS if each.role == requests.MANAGER)
+    alone = run.measurer.measure(request, [target])
+    loaded = run.measurer.measure(request, [target], background, idle=False)
+    first, second = alone.median(WALKTHROUGH, "p99_ms"), loaded.median(WALKTHROUGH, "p99_ms")
+    if first and second:
+        title = "p99 of a row by id during slow queries, to its p99 alone"
+        run.note_limit(title, databases, second / first, SLOW_QUERIES_P99_FACTOR_MAX)
+    rows = [
+        (
+            title, report.rate(each, WALKTHROUGH),
+            *(report.decimal(each.median(WALKTHROUGH, figure), 1) for figure in ("median_ms", "p99_ms")),
+        )
+        for title, each in (("alone", alone), ("with 30 slow queries and 100 silent clients", loaded))
+    ]  # fmt: skip
+    return report.table((request.title, "/s", "median ms", "p99 ms"), rows)
 
 
-def writes(environment: Environment, databases: Databases) -> str:
-    def targets() -> list[Target]:
-        return [
-            environment.walkthrough(databases),
-            environment.on_postgresql(databases),
-            *environment.pocketbase(databases),
-            environment.postgrest(databases),
-        ]
-
-    measurements, found = write_measurements(environment, databases, targets)
-    environment.figures.add("writes", databases.size, measurements)
-    return compared(measurements, found)
-
-
-def writes_on_shared_tables(environment: Environment, databases: Databases) -> str:
-    def targets() -> list[Target]:
-        return [environment.on_postgresql(databases), environment.postgrest_on_shared_tables(databases)]
-
-    measurements, _ = write_measurements(environment, databases, targets)
-    environment.figures.add("writes-shared-tables", databases.size, measurements)
-    names = {name: TITLES[name] for name in (ON_POSTGRESQL, SHARED_TABLES)}
-    return report.comparison(measurements, names, [(ON_POSTGRESQL, SHARED_TABLES)])
-
-
-def write_measurements(
-    environment: Environment, databases: Databases, start: Callable[[], list[Target]]
-) -> tuple[list[Measurement], list[Target]]:
-    """Measure each write on restored databases; return the measurements and the last targets."""
-    measurements = []
-    targets: list[Target] = []
-    for request in environment.options.requests(WRITES):
-        environment.renew(databases)
-        targets = start()
-        measurements.append(environment.measurer.writes(request, targets))
-    environment.renew(databases)
-    return measurements, targets
+def memory_and_start(run: Run, databases: Databases) -> str:
+    """Measure the memory of idle servers, and the seconds from a start to the first rows."""
+    call = requests.POINTS[0].calls(databases.callers)[0]
+    rows = []
+    for name, pids in ((WALKTHROUGH, ()), (POSTGREST, (run.servers.postgresql_pid,))):
+        seconds = []
+        for _ in range(STARTS):
+            run.stop_all()
+            begin = time.monotonic()
+            target = run.target(name, databases)
+            run.servers.wait(target.server, lambda target=target: target.send(call).status == 200)  # type: ignore[misc]
+            seconds.append(time.monotonic() - begin)
+        memory = footprint(target.server.pid, *pids)
+        rows.append((
+            TITLES[name], str(memory.processes), f"{memory.largest_rss_mb:.0f}", f"{memory.pss_mb:.0f}",
+            f"{statistics.median(seconds):.2f}",
+        ))  # fmt: skip
+        if name == WALKTHROUGH:
+            run.note_limit("memory of an idle worker", databases, memory.largest_rss_mb, WORKER_MB_MAX, "MB")
+            run.note_limit("start to first answer", databases, statistics.median(seconds), START_SECONDS_MAX, "s")
+    return report.table(("server", "processes", "largest RSS MB", "all PSS MB", "seconds to first rows"), rows)
 
 
-def slow_queries(environment: Environment, databases: Databases) -> str:
-    """A point read alone, and while slow queries and silent clients are connected."""
-    request = next(each for each in POINTS if each.role == MANAGER)
-    target = environment.walkthrough(databases)
-    alone, loaded = environment.measurer.under_slow_queries(request, SLOW, target)
-    environment.figures.slow_queries[databases.size] = (
-        alone.p99_ms(WALKTHROUGH), loaded.p99_ms(WALKTHROUGH)
-    )  # fmt: skip
-    return report.latencies([("alone", alone), ("with 30 slow queries and 100 silent clients", loaded)], WALKTHROUGH)
+def growth(run: Run, small: Databases, large: Databases) -> str:
+    """Measure Walkthrough on the smallest and on the largest dataset."""
+    targets = [replace(run.target(WALKTHROUGH, each), name=str(each.size)) for each in (large, small)]
+    pair = str(large.size), str(small.size)
+    measurements = [run.measurer.measure(request, targets) for request in run.select(requests.GROWING)]
+    ratios = {each.request.title: ratio for each in measurements if (ratio := each.ratio(*pair)) is not None}
+    if ratios:
+        worst = min(ratios, key=lambda title: ratios[title])
+        run.floors += report.at_least(f"growth, worst: {worst}", large.size, "file", ratios[worst], GROWTH_MIN)
+    return report.comparison(measurements, {str(each.size): f"{each.size:,}" for each in (large, small)}, [pair])
 
 
-def memory(environment: Environment, databases: Databases) -> str:
-    """Memory when idle and after full pages, and the seconds of a start."""
-    call = FULL_PAGE.calls(databases.callers)[0]
-    servers, dialect = environment.servers, Dialect()
-    seconds: dict[str, list[float]] = {}
-    for _ in range(STARTS):
-        for name, start in (
-            ("Walkthrough", lambda: servers.walkthrough("start", file_url(databases.file))),
-            ("PostgREST, with PostgreSQL running", lambda: servers.postgrest(
-                "start", environment.programs.postgrest, databases.database
-            )),
-        ):  # fmt: skip
-            server, elapsed = seconds_to_answer(servers, start, call, dialect)
-            seconds.setdefault(name, []).append(elapsed)
-            servers.stop(server)
-    assert servers.cluster is not None
-    found = []
-    for target, name, pids in (
-        (environment.walkthrough(databases), "Walkthrough", ()),
-        (environment.postgrest(databases), "PostgREST and PostgreSQL", (servers.cluster,)),
-    ):
-        idle = footprint(target.server.pid, *pids)
-        environment.measurer.measure(FULL_PAGE, [target])
-        found.append(MemoryUse(name, idle, footprint(target.server.pid, *pids)))
-    environment.figures.worker_mb = found[0].idle.largest_rss_mb
-    environment.figures.start_seconds = report.median(seconds["Walkthrough"])
-    return report.memory(found) + "\n\n" + report.starts(seconds)
-
-
-def growth(environment: Environment) -> str:
-    """Walkthrough on the smallest and on the largest dataset."""
-    small, large = environment.databases[0], environment.databases[-1]
-    targets = [Target(str(each.size), environment.walkthrough(each).server, each.callers) for each in (large, small)]
-    requests = environment.options.requests(READS)
-    measurements = environment.measurer.reads(requests, targets)
-    environment.figures.growth = {
-        each.request.title: ratio for each in measurements
-        if (ratio := each.ratio(str(large.size), str(small.size))) is not None
-    }  # fmt: skip
-    names = {str(each.size): f"{each.size:,}" for each in (large, small)}
-    return report.comparison(measurements, names, [(str(large.size), str(small.size))])
-
-
-OF_A_SIZE: Final = (
-    Section("reads", "Reads", READS, reads),
-    Section("bare-view", "Point reads and a bare Flask view", POINTS, bare_view, for_floors=False),
-    Section("lists-during-writes", "Lists during writes", LISTS, lists_during_writes,
-            smallest_only=True),
-    Section("writes", "Writes", WRITES, writes),
-    Section("writes-shared-tables", "Writes to PostgreSQL, both on Walkthrough's tables", WRITES,
-            writes_on_shared_tables),
-    Section("slow-queries", "Point reads during slow queries", POINTS, slow_queries),
-    Section("memory", "Memory and start", READS, memory, smallest_only=True),
-)  # fmt: skip
+SECTIONS: Final[dict[str, Callable[[Run, Databases], str]]] = {
+    "reads": reads,
+    "lists-during-writes": lists_during_writes,
+    "writes": writes,
+    "dashboards-after-writes": dashboards_after_writes,
+    "slow-queries": slow_queries,
+    "memory-and-start": memory_and_start,
+}
 GROWTH: Final = "growth"
-NAMES: Final = (*(section.name for section in OF_A_SIZE), GROWTH)
+NAMES: Final = (*SECTIONS, GROWTH)
 
 
-def run_sections(environment: Environment) -> Iterator[str]:
-    """Yield the headings and tables of the selected sections, then the table of floors."""
-    options = environment.options
-    for databases in environment.databases:
-        for section in OF_A_SIZE:
-            if not is_selected(environment, section, databases):
-                continue
-            yield f"{report.HEADING}{section.title}, {databases.size:,} inspections"
-            yield section.run(environment, databases)
-            if section.name not in ("reads", "bare-view"):
-                environment.stop_all()
-        environment.stop_all()
-    if len(environment.databases) > 1 and (not options.sections or GROWTH in options.sections):
-        sizes = [environment.databases[place].size for place in (0, -1)]
-        yield f"{report.HEADING}Walkthrough with {sizes[1]:,} and with {sizes[0]:,} inspections"
-        yield growth(environment)
-        environment.stop_all()
-    rows = floors.rows(environment.figures)
-    if rows:
-        yield f"{report.HEADING}Floors"
-        yield report.table(floors.HEADS, rows)
-
-
-def is_selected(environment: Environment, section: Section, databases: Databases) -> bool:
-    options = environment.options
-    if section.smallest_only and databases is not environment.databases[0]:
-        return False
-    by_default = section.for_floors or not options.floors_only
-    named = section.name in options.sections if options.sections else by_default
-    return named and bool(options.requests(section.requests))
+def run_sections(run: Run, all_databases: Sequence[Databases], names: Sequence[str]) -> Iterator[str]:
+    """Yield the headings and tables of the named sections."""
+    for databases in all_databases:
+        for name in SECTIONS:
+            if name in names:
+                log(f"{name}, {databases.size:,} inspections")
+                yield f"## {name.replace('-', ' ').capitalize()}, {databases.size:,} inspections"
+                yield SECTIONS[name](run, databases)
+                run.stop_all()
+    if len(all_databases) > 1 and GROWTH in names:
+        small, large = all_databases[0], all_databases[-1]
+        yield f"## Walkthrough with {large.size:,} and with {small.size:,} inspections"
+        yield growth(run, small, large)
+        run.stop_all()

@@ -130,7 +130,7 @@ SLOW = (
     "serving/test_launcher.py",
     "serving/test_slow_clients.py",
     "serving/test_start_and_stop.py",
-    "unit/test_bench_smoke.py",
+    "unit/test_bench.py",
     "unit/test_venv.py",
 )
 """Beginnings of paths below tests/ that `bin/test` leaves to `bin/test --all`."""

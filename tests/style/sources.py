@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from functools import cache
 from pathlib import Path
 
@@ -14,12 +15,15 @@ FOLDERS = (
 SKIPPED = {".cache", ".hypothesis", "__pycache__", "node_modules"}
 
 
+@cache
 def files(suffix: str = "") -> list[Path]:
     """Return the project's own files that end with a suffix, sorted by path."""
-    candidates = [*PROJECT.glob(f"*{suffix}")]
-    for folder in FOLDERS:
-        candidates += (PROJECT / folder).rglob(f"*{suffix}")
-    return sorted(path for path in candidates if path.is_file() and not SKIPPED & {*path.parts})
+    paths = [path for path in PROJECT.iterdir() if path.is_file()]
+    for top in FOLDERS:
+        for folder, subfolders, names in os.walk(PROJECT / top):
+            subfolders[:] = [each for each in subfolders if each not in SKIPPED]
+            paths += [Path(folder, each) for each in names]
+    return sorted(path for path in paths if path.name.endswith(suffix))
 
 
 def name(path: Path) -> str:

@@ -14,7 +14,7 @@ from tests.style.sources import files, name, nodes
 OTHER_FOLDERS = {"bench", "demo", "tests"}
 PRODUCT_LINES_MAX = 39_500
 PRODUCT_MODULES_MAX = 290
-BENCHMARK_LINES_MAX = 3_300
+BENCHMARK_LINES_MAX = 1_800
 FILE_LINES_MAX = 400
 
 LONG_FILES = {

@@ -116,7 +116,7 @@ def test_only_the_engine_opens_sqlite() -> None:
     """Two copies of SQLite in one process ignore each other's locks and corrupt a file."""
     importers = {name(path) for path in files(".py") if {"sqlite3", "pysqlite3"} & packages_imported(path)}
 
-    assert importers == {"engine/storage/sqlite.py", "bench/pocketbase/store.py"}
+    assert importers == {"engine/storage/sqlite.py"}
 
 
 def test_only_its_package_imports_psycopg() -> None:

@@ -1,1 +1,0 @@
-"""PocketBase as a server of the benchmark: its collections, its files, its dialect."""
