@@ -33,9 +33,9 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     `overrides` take precedence over the environment, and the environment over the secrets file. Set
     `has_right_to_serve` if this process or its parent holds the lock of engine/storage/server_lock.py.
     """
-    register_rules()
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
+    register_rules(settings)
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 from flask import Flask
 
-from engine.deadlines import finding_deadlines
 from engine.maintenance.check import MaintenanceError
 from engine.storage import sqlite
 from engine.storage.database import CACHED_STATEMENTS_MAX, WRITE_WAIT_SECONDS_MAX, Database
@@ -32,8 +31,6 @@ def attach(app: Flask) -> Database:
     url = sa.make_url(app.config["DATABASE_URL"])
     database = ENGINES[url.get_backend_name()](app, url)
     database.time_zone = time_zone(app.config.get("TIMEZONE", "UTC"))
-    if "FINDING_DEADLINES" in app.config:
-        database.finding_deadlines = finding_deadlines(app.config["FINDING_DEADLINES"])
     app.extensions["walkthrough"] = database
     return database
 

@@ -1,5 +1,6 @@
-"""move_findings: fix, verify, waive, reopen and extend findings, or remark on them. All of a list move, or none.
+"""Findings: what follows from a new one, and move_findings.
 
+move_findings fixes, verifies, waives, reopens and extends findings, or remarks on them. All of a list move, or none.
 The policy decides which visible findings a caller moves. The service writes them without the caller's row rule.
 """
 
@@ -16,36 +17,58 @@ from access.assignments import binding_of
 from access.caller import Caller
 from access.policy import FINDING_MOVES, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
-from engine.query.constraints import CheckViolation
 from engine.query.dialect.base import json_array
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Statement, parameter
+from engine.query.statement import Binding, Statement, parameter
+from engine.query.write.domain_rules import DomainRule
+from engine.query.write.insert import Key
 from engine.storage.transaction import Transaction
-from inspections.visits import NoSuchRow, read_visit
-from inspections.writes import insert_rows, update_rows
+from inspections.deadlines import FindingDeadlines, computed_deadline
+from inspections.faults import InvalidMove, MoveNotAllowed, NoSuchRow
+from inspections.visits import read_visit
+from inspections.writes import insert_rows, read_rows, update_rows
 from models import Finding
-from models.errors import Fault
-from models.finding import FIXED, OPEN, STATUSES, VERIFIED, WAIVED
 from models.types import BIGINT
+from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, MADE, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 
-REMARK: Final = "remark"
 TARGETS: Final = (FIXED, VERIFIED, WAIVED, OPEN, REMARK)
 
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     FIXED: (OPEN,),
     VERIFIED: (OPEN, FIXED),
     WAIVED: (OPEN, FIXED),
-    OPEN: STATUSES,
-    REMARK: STATUSES,
+    OPEN: FINDING_STATUSES,
+    REMARK: FINDING_STATUSES,
 }
 """The statuses from which a finding moves, by target."""
 
 NEEDS_NOTE: Final = (WAIVED, OPEN, REMARK)
 
 
-class InvalidMove(Fault):
-    """Arguments that no move has (22023)."""
+class FindingRule(DomainRule):
+    """A new finding has a deadline by its severity, and an event of the kind `made` with the caller as its user."""
+
+    def __init__(self, deadlines: FindingDeadlines) -> None:
+        self.deadlines = deadlines
+
+    def default(self, transaction: Transaction, binding: Binding, column: str, row: Mapping[str, object]) -> str:
+        return computed_deadline(self.deadlines, transaction, binding, row)
+
+    def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        findings = read_rows(transaction, "findings", ("id", "inspection_id"), "id", [key[0] for key in keys])
+        events = [{"finding_id": each["id"], "kind": MADE, "inspection_id": each["inspection_id"]} for each in findings]
+        insert_rows(transaction, "finding_events", events)
+
+    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        """Add the event to the findings that have none: the new ones."""
+        ids = [key[0] for key in keys]
+        events = read_rows(transaction, "finding_events", ("finding_id",), "finding_id", ids)
+        existing = {each["finding_id"] for each in events}
+        self.inserted(transaction, [key for key in keys if key[0] not in existing])
+
+
+# Moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +85,13 @@ class Move:
         """The key of the move in the policy. A new deadline needs the right to extend."""
         if self.target != OPEN:
             return self.target
-        return "extended" if self.due_at is not None else "reopened"
+        return EXTENDED if self.due_at is not None else REOPENED
 
     def kind(self, status: str) -> str:
         """Return the kind of the event of a finding with a status."""
         if self.target != OPEN:
             return self.target
-        return "extended" if status == OPEN else "reopened"
+        return EXTENDED if status == OPEN else REOPENED
 
     def changes(self, now: str) -> dict[str, str | None]:
         """Return the changes of the finding."""
@@ -100,7 +123,7 @@ class FindingState:
 def move_findings(transaction: Transaction, caller: Caller, ids: Sequence[int], move: Move) -> MoveCounts:
     """Move findings, and add an event to each.
 
-    Raise InvalidMove, NoSuchRow, PermissionDenied, or CheckViolation for a move that does not exist.
+    Raise InvalidMove, NoSuchRow, PermissionDenied or MoveNotAllowed.
     """
     if move.due_at is not None and move.target != OPEN:
         raise InvalidMove("p_due_at needs p_to open")
@@ -118,16 +141,16 @@ def move_findings(transaction: Transaction, caller: Caller, ids: Sequence[int], 
 def read_findings(transaction: Transaction, caller: Caller, move: Move, ids: Sequence[int]) -> list[FindingState]:
     """Return the findings with these ids. Raise NoSuchRow unless all are visible."""
     distinct = set(ids)
-    plan = plan_findings(transaction.dialect.name, AccessRule(caller.profile), move.right)
-    rows = transaction.all(plan.sql, plan.bind(binding_of(caller).replace(keys=json_array(distinct))))
+    statement = findings_statement(transaction.dialect.name, AccessRule(caller.profile), move.right)
+    rows = transaction.all(statement.sql, statement.bind(binding_of(caller).replace(keys=json_array(distinct))))
     if len(rows) < len(distinct):
         raise NoSuchRow("Finding")
     return [FindingState(*row) for row in rows]
 
 
 @cache
-def plan_findings(database: str, rule: AccessRule, right: str) -> Statement:
-    """Plan the fields of FindingState of the visible findings in `Binding.keys`."""
+def findings_statement(database: str, rule: AccessRule, right: str) -> Statement:
+    """Return the statement for the fields of FindingState of the visible findings in `Binding.keys`."""
     planner = Planner(DIALECTS[database], rule)
     finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
     columns = finding.c
@@ -138,16 +161,16 @@ def plan_findings(database: str, rule: AccessRule, right: str) -> Statement:
 
 
 def require_move(finding: FindingState, move: Move, case_id: int | None) -> None:
-    """Raise CheckViolation if there is no such move of a finding, or if it lacks what it needs."""
+    """Raise MoveNotAllowed if there is no such move of a finding, or if it lacks what it needs."""
     ends = f"finding {finding.id}: {finding.status} -> {move.target}"
     if finding.status not in SOURCES[move.target]:
-        raise CheckViolation("findings_move_check", ends)
+        raise MoveNotAllowed(ends)
     if move.target in NEEDS_NOTE and not (move.note or "").strip():
-        raise CheckViolation("findings_move_check", f"{ends} needs p_note")
+        raise MoveNotAllowed(f"{ends} needs p_note")
     if move.target == VERIFIED and case_id is None:
-        raise CheckViolation("findings_move_check", f"{ends} needs p_inspection_id")
+        raise MoveNotAllowed(f"{ends} needs p_inspection_id")
     if case_id is not None and case_id != finding.case_id:
-        raise CheckViolation("findings_move_check", f"{ends} needs an inspection of its case")
+        raise MoveNotAllowed(f"{ends} needs an inspection of its case")
 
 
 def write_moves(transaction: Transaction, findings: Sequence[FindingState], move: Move) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.query.constraints import CheckViolation
+from access.policy import INSPECTOR_ROLE
 from engine.query.write.domain_rules import DomainRule
 from engine.query.write.insert import Key
 from engine.storage.transaction import Transaction
+from inspections.faults import InspectorNotManager
 from inspections.writes import read_rows
 
-LINKED_ROLE = "client_manager"
+LINKED_ROLE = INSPECTOR_ROLE.value
 
 
 class InspectorRule(DomainRule):
@@ -24,8 +25,8 @@ class InspectorRule(DomainRule):
             self.require_managers(transaction, keys)
 
     def require_managers(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        """Raise CheckViolation if an inspector's user has another role."""
+        """Raise InspectorNotManager if an inspector's user has another role."""
         inspectors = read_rows(transaction, "inspectors", ("user_id",), "id", [key[0] for key in keys])
         users = [each["user_id"] for each in inspectors if each["user_id"] is not None]
         if any(user["role"] != LINKED_ROLE for user in read_rows(transaction, "users", ("role",), "id", users)):
-            raise CheckViolation("inspectors_user_role_check")
+            raise InspectorNotManager

@@ -1,8 +1,8 @@
-"""Reads plans with their inspections and schedules, and computes what follows from an outcome."""
+"""The rows of inspection_plans: how they are read and written, and which visit comes next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -10,34 +10,34 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from engine.query.catalog import catalog
 from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.insert import Key, keys_as_json
 from engine.storage.transaction import Transaction
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import read_rows
+from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
-from models.inspection_plan import CANCELLED, SKIPPED
 from models.types import BIGINT
-
-FROM_VISIT = "done"
+from models.vocabulary import CANCELLED, DONE, SCHEDULED, SKIPPED
 
 SCHEDULE_COLUMNS = (
     "id", "building_id", "inspection_type", "inspector_id", "first_due", "every", "unit", "counted_from", "ended_on"
 )  # fmt: skip
-PLAN_COLUMNS = ("inspection_id", "occurrence", "due_on", "outcome")
+PLANNED_VISIT_COLUMNS = ("inspection_id", "occurrence", "due_on", "outcome")
 INSPECTION_COLUMNS = ("status", "date_visited", "created_at", "updated_at")
 
-PLANS, INSPECTIONS, SCHEDULES = (
+TABLE = InspectionPlan.__tablename__
+PLANNED_VISITS, INSPECTIONS, SCHEDULES = (
     model.__table__.alias(name)
     for model, name in ((InspectionPlan, "plan"), (Inspection, "inspection"), (Schedule, "schedule"))
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class ScheduleState:
     """A schedule as its rule reads it."""
 
     id: int
@@ -69,13 +69,13 @@ class Duty:
 class NextVisit(NamedTuple):
     """An inspection that a schedule is about to make."""
 
-    duty: Duty
+    schedule: ScheduleState
     occurrence: Occurrence
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan with its inspection and its schedule. A round of a case has neither an occurrence nor a schedule."""
+class PlannedVisit:
+    """A planned visit with its inspection and schedule. A round of a case has neither an occurrence nor a schedule."""
 
     inspection_id: int
     occurrence: Occurrence | None
@@ -83,126 +83,192 @@ class Plan:
     status: str | None
     visited: date | None
     is_edited: bool
-    duty: Duty | None
+    schedule: ScheduleState | None
 
     def is_binding(self, today: date) -> bool:
-        """Return whether the inspection of this open plan must stay: its schedule neither ended nor was deleted."""
-        return not self.duty.has_ended(today) if self.duty is not None else self.occurrence is None
+        """Return whether this open visit must stay: its schedule neither ended nor was deleted."""
+        return not self.schedule.has_ended(today) if self.schedule is not None else self.occurrence is None
 
     def is_required(self, today: date) -> bool:
         """Return whether the schedule has not ended and still runs on the due date."""
-        return self.duty is not None and self.occurrence is not None and self.duty.requires(self.occurrence, today)
+        if self.schedule is None or self.occurrence is None:
+            return False
+        return self.schedule.requires(self.occurrence, today)
 
     def next_visit(self, outcome: str | None, today: date) -> NextVisit | None:
         """Return the inspection that follows this outcome, or None. A cancelled one is repeated."""
-        if self.duty is None or self.occurrence is None:
+        if self.schedule is None or self.occurrence is None:
             return None
         following: Occurrence | None = self.occurrence
         if outcome != CANCELLED:
             visited = self.occurrence.due_on if outcome == SKIPPED else self.visited or today
-            following = self.duty.following(self.occurrence, visited)
-        if following is None or not self.duty.requires(following, today):
+            following = self.schedule.following(self.occurrence, visited)
+        if following is None or not self.schedule.requires(following, today):
             return None
-        return NextVisit(self.duty, following)
+        return NextVisit(self.schedule, following)
 
 
 # Reads
 
 
-def read_open_plan(transaction: Transaction, inspection_id: int) -> Plan | None:
-    """Return the open plan of an inspection that a schedule has made, or None."""
-    plans = read_open_plans(transaction, "inspection_id", [(inspection_id,)])
-    return next((plan for plan in plans if plan.duty is not None), None)
+def read_open_occurrence(transaction: Transaction, inspection_id: int) -> PlannedVisit | None:
+    """Return the open visit that a schedule has made with this inspection, or None."""
+    planned = read_open_visits(transaction, "inspection_id", [(inspection_id,)])
+    return next((each for each in planned if each.schedule is not None), None)
 
 
-def read_open_plans(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[Plan]:
-    """Return the open plans whose column `by` is among the keys, in the order of their inspections."""
-    return fetch_plans(transaction, plan_open_plans(transaction.dialect.name, by), keys)
+def read_open_visits(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
+    """Return the open planned visits whose column `by` is among the keys, in the order of their inspections."""
+    return fetch(transaction, open_visits_statement(transaction.dialect.name, by), keys)
 
 
-def read_last_plans(transaction: Transaction, keys: Sequence[Key]) -> list[Plan]:
-    """Return the last plan of each schedule that has one."""
-    return fetch_plans(transaction, plan_last_plans(transaction.dialect.name), keys)
+def read_last_visits(transaction: Transaction, keys: Sequence[Key]) -> list[PlannedVisit]:
+    """Return the last planned visit of each schedule that has one."""
+    return fetch(transaction, last_visits_statement(transaction.dialect.name), keys)
 
 
-def fetch_plans(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -> list[Plan]:
+def fetch(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -> list[PlannedVisit]:
     if not keys:
         return []
     rows = transaction.all(statement.sql, statement.bind(Binding(keys=keys_as_json(keys))))
-    return [plan_of(row) for row in rows]
+    return [planned_visit(row) for row in rows]
 
 
-def plan_of(row: Sequence[Any]) -> Plan:
-    """Return the plan of a row of PLAN_COLUMNS, INSPECTION_COLUMNS and SCHEDULE_COLUMNS."""
+def planned_visit(row: Sequence[Any]) -> PlannedVisit:
+    """Return the planned visit of a row of PLANNED_VISIT_COLUMNS, INSPECTION_COLUMNS and SCHEDULE_COLUMNS."""
     inspection_id, number, due_on, outcome, status, visited, created_at, updated_at, *schedule = row
-    return Plan(
+    return PlannedVisit(
         inspection_id,
         Occurrence(number, date.fromisoformat(due_on)) if None not in (number, due_on) else None,
         outcome,
         status,
         date.fromisoformat(visited) if visited is not None else None,
         created_at != updated_at,
-        duty_of(schedule) if schedule[0] is not None else None,
+        schedule_state(schedule) if schedule[0] is not None else None,
     )
 
 
-def read_duties(transaction: Transaction, keys: Sequence[Key]) -> list[Duty]:
+def read_schedules(transaction: Transaction, keys: Sequence[Key]) -> list[ScheduleState]:
     rows = read_rows(transaction, "schedules", SCHEDULE_COLUMNS, "id", [key[0] for key in keys])
-    return [duty_of([row[name] for name in SCHEDULE_COLUMNS]) for row in rows]
+    return [schedule_state([row[name] for name in SCHEDULE_COLUMNS]) for row in rows]
 
 
-def duty_of(row: Sequence[Any]) -> Duty:
-    """Return the duty of a row of SCHEDULE_COLUMNS."""
+def schedule_state(row: Sequence[Any]) -> ScheduleState:
+    """Return the schedule of a row of SCHEDULE_COLUMNS."""
     schedule_id, building_id, inspection_type, inspector_id, first_due, every, unit, counted_from, ended_on = row
-    return Duty(
+    return ScheduleState(
         schedule_id,
         building_id,
         inspection_type,
         inspector_id,
         Recurrence(date.fromisoformat(first_due), every, unit),
-        counted_from == FROM_VISIT,
+        counted_from == DONE,
         date.fromisoformat(ended_on) if ended_on is not None else None,
+    )
+
+
+def read_open_visit_of_schedule(transaction: Transaction, inspection_id: int) -> int | None:
+    """Return the id of the open visit of the schedule that an inspection belongs to, or None."""
+    own = read_rows(transaction, TABLE, ("schedule_id",), "inspection_id", [inspection_id])
+    schedules = [each["schedule_id"] for each in own if each["schedule_id"] is not None]
+    planned = read_rows(transaction, TABLE, ("inspection_id", "outcome"), "schedule_id", schedules)
+    return next((each["inspection_id"] for each in planned if each["outcome"] is None), None)
+
+
+# Writes
+
+
+def make_visits(transaction: Transaction, visits: Iterable[NextVisit | None]) -> list[int]:
+    """Insert the inspections and their planned visits. Return the ids."""
+    required = [visit for visit in visits if visit is not None]
+    inspections = [
+        {
+            "building_id": schedule.building_id,
+            "inspection_type": schedule.inspection_type,
+            "date_visited": occurrence.due_on.isoformat(),
+            "status": SCHEDULED,
+            "inspector_id": schedule.inspector_id,
+        }
+        for schedule, occurrence in required
+    ]
+    keys: Any = insert_rows(transaction, "inspections", inspections)
+    ids: list[int] = [key[0] for key in keys]
+    planned = [
+        {
+            "inspection_id": inspection_id,
+            "schedule_id": schedule.id,
+            "occurrence": occurrence.number,
+            "due_on": occurrence.due_on.isoformat(),
+            "case_id": inspection_id,
+        }
+        for inspection_id, (schedule, occurrence) in zip(ids, required, strict=True)
+    ]
+    insert_rows(transaction, TABLE, planned)
+    return ids
+
+
+def set_outcome(transaction: Transaction, planned: Iterable[PlannedVisit], outcome: str) -> None:
+    update_rows(transaction, TABLE, [(each.inspection_id,) for each in planned], {"outcome": outcome})
+
+
+def delete_unedited(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
+    """Delete the inspections, except those that were edited or have records such as findings."""
+    ids = [each.inspection_id for each in planned if not each.is_edited]
+    recorded = {
+        row["inspection_id"]
+        for table in tables_of_records()
+        for row in read_rows(transaction, table, ("inspection_id",), "inspection_id", ids)
+    }
+    delete_rows(transaction, "inspections", [(each,) for each in ids if each not in recorded])
+
+
+@cache
+def tables_of_records() -> tuple[str, ...]:
+    """Return the tables whose rows people record for an inspection."""
+    relations = catalog().relations.values()
+    return tuple(
+        each.name for each in relations if each.model.tenant == "inspection_id" and not each.model.written_by_service
     )
 
 
 # Statements
 
 
-def has_open_plan(inspection: Row) -> sa.ColumnElement[bool]:
-    """Return the condition that an inspection has an open plan."""
-    plan = InspectionPlan.__table__.alias("rule_plans")
-    is_open = sa.and_(plan.c.inspection_id == inspection.id, plan.c.outcome.is_(None))
-    return sa.select(sa.literal_column("1")).where(is_open).correlate_except(plan).exists()
+def is_open_visit(inspection: Row) -> sa.ColumnElement[bool]:
+    """Return the condition that an inspection is an open planned visit."""
+    planned = InspectionPlan.__table__.alias("rule_plans")
+    is_open = sa.and_(planned.c.inspection_id == inspection.id, planned.c.outcome.is_(None))
+    return sa.select(sa.literal_column("1")).where(is_open).correlate_except(planned).exists()
 
 
 @cache
-def plan_open_plans(database: str, by: str) -> Statement:
-    """Plan rows of the open plans whose column `by` is among `Binding.keys`."""
+def open_visits_statement(database: str, by: str) -> Statement:
+    """Return the statement for the open planned visits whose column `by` is among `Binding.keys`."""
     keys = DIALECTS[database].key_table("k", [(by, BIGINT)], "keys")
-    is_open = PLANS.c.outcome.is_(None)
-    return compile_plans(database, sa.and_(is_among([PLANS.c[by]], sa.select(keys.c[by])), is_open))
+    is_open = PLANNED_VISITS.c.outcome.is_(None)
+    return planned_visits_statement(database, sa.and_(is_among([PLANNED_VISITS.c[by]], sa.select(keys.c[by])), is_open))
 
 
 @cache
-def plan_last_plans(database: str) -> Statement:
-    """Plan rows of the last plan of each schedule in `Binding.keys`."""
+def last_visits_statement(database: str) -> Statement:
+    """Return the statement for the last planned visit of each schedule in `Binding.keys`."""
     keys = DIALECTS[database].key_table("k", [("schedule_id", BIGINT)], "keys")
     earlier = InspectionPlan.__table__.alias("earlier")
     last = sa.select(sa.func.max(earlier.c.inspection_id)).group_by(earlier.c.schedule_id)
     last = last.where(is_among([earlier.c.schedule_id], sa.select(keys.c.schedule_id)))
-    return compile_plans(database, is_among([PLANS.c.inspection_id], last))
+    return planned_visits_statement(database, is_among([PLANNED_VISITS.c.inspection_id], last))
 
 
-def compile_plans(database: str, condition: sa.ColumnElement[bool]) -> Statement:
-    """Return the statement for plans, with their inspections and schedules, in the order of their inspections."""
+def planned_visits_statement(database: str, condition: sa.ColumnElement[bool]) -> Statement:
+    """Return the statement for planned visits with their inspections and schedules, in the order of the inspections."""
     columns = [
         table.c[name]
         for table, names in (
-            (PLANS, PLAN_COLUMNS), (INSPECTIONS, INSPECTION_COLUMNS), (SCHEDULES, SCHEDULE_COLUMNS)
+            (PLANNED_VISITS, PLANNED_VISIT_COLUMNS), (INSPECTIONS, INSPECTION_COLUMNS), (SCHEDULES, SCHEDULE_COLUMNS)
         )
         for name in names
     ]  # fmt: skip
-    rows = PLANS.join(INSPECTIONS, INSPECTIONS.c.id == PLANS.c.inspection_id)
-    rows = rows.outerjoin(SCHEDULES, SCHEDULES.c.id == PLANS.c.schedule_id)
-    statement = sa.select(*columns).select_from(rows).where(condition).order_by(PLANS.c.inspection_id)
+    rows = PLANNED_VISITS.join(INSPECTIONS, INSPECTIONS.c.id == PLANNED_VISITS.c.inspection_id)
+    rows = rows.outerjoin(SCHEDULES, SCHEDULES.c.id == PLANNED_VISITS.c.schedule_id)
+    statement = sa.select(*columns).select_from(rows).where(condition).order_by(PLANNED_VISITS.c.inspection_id)
     return compile_statement(statement, DIALECTS[database].sa_dialect, {})

@@ -1,28 +1,44 @@
-"""What follows from writes of schedules and of their inspections: plans, and the next inspection."""
+"""Schedules: what follows from their writes, and the functions that apply them to buildings and skip occurrences.
+
+The functions have the caller's rights. A row that the caller does not see is reported as missing (404). A visible row
+that the caller may not write is denied (403).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.catalog import catalog
-from engine.query.constraints import CheckViolation
+from access.assignments import allow_any_number, binding_of
+from access.caller import Caller
+from access.policy import AccessRule
+from engine.query import execute
+from engine.query.catalog import Relation, catalog
+from engine.query.dialect.base import json_array
+from engine.query.dialect.registry import DIALECTS
+from engine.query.read.planner import Planner
+from engine.query.rule import Action
+from engine.query.statement import Statement, new_value, parameter
 from engine.query.write.domain_rules import DomainRule
-from engine.query.write.insert import Key
+from engine.query.write.insert import Conflict, Insertion, Key
+from engine.query.write.row_security import row_violation
 from engine.storage.transaction import Transaction
-from inspections.planned_visits import NextVisit, Plan, has_open_plan, read_duties, read_last_plans, read_open_plans
+from inspections import planned_visits
+from inspections.faults import NoSuchBuilding, NoSuchRow, VisitNotSkippable
+from inspections.planned_visits import PlannedVisit
 from inspections.recurrence import Occurrence
-from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
-from models.fields import Row
-from models.inspection_plan import CANCELLED, DONE, SKIPPED
+from inspections.writes import update_rows
+from models import Building, Inspection, Schedule
+from models.fields import Model, Row
+from models.types import BIGINT, out_of_range, read_string
+from models.vocabulary import CANCELLED, SKIPPED
 
-SCHEDULED = "scheduled"
-
-OUTCOMES = {"completed": DONE, "failed": DONE, "cancelled": CANCELLED}
-"""The outcome of a plan, by the status that closes its inspection."""
+SPREAD_DAYS_MAX = 28
+"""First due dates of one call are less than this number of days apart, so that they stay within a month."""
 
 
 class ScheduleRule(DomainRule):
@@ -41,119 +57,145 @@ class ScheduleRule(DomainRule):
         apply_end(transaction, keys)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        delete_unedited(transaction, read_open_plans(transaction, "schedule_id", keys))
-
-
-class InspectionRule(DomainRule):
-    """A closed inspection gives its plan an outcome and makes the next inspection of its schedule."""
-
-    def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
-        return has_open_plan(row) if "status" in columns else sa.false()
-
-    def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
-        return has_open_plan(row)
-
-    def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        close_plans(transaction, keys)
-
-    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        if "status" in columns:
-            close_plans(transaction, keys)
-
-    def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        if any(each.is_binding(transaction.today) for each in read_open_plans(transaction, "inspection_id", keys)):
-            raise CheckViolation("inspection_plans_open_check")
-
-
-# Rules
-
-
-def close_plans(transaction: Transaction, keys: Sequence[Key]) -> None:
-    """Give the open plans of closed inspections their outcome, and make the next inspections."""
-    plans = read_open_plans(transaction, "inspection_id", keys)
-    closed = [(plan, OUTCOMES[plan.status]) for plan in plans if plan.status in OUTCOMES]
-    for outcome in (DONE, CANCELLED):
-        set_outcome(transaction, [plan for plan, given in closed if given == outcome], outcome)
-    make_visits(transaction, [plan.next_visit(outcome, transaction.today) for plan, outcome in closed])
-
-
-def skip(transaction: Transaction, plan: Plan, notes: str) -> tuple[int, Occurrence] | None:
-    """Cancel the inspection of an open plan, with new notes. Return the next one's id and occurrence, or None."""
-    set_outcome(transaction, [plan], SKIPPED)
-    update_rows(transaction, "inspections", [(plan.inspection_id,)], {"status": "cancelled", "notes": notes})
-    following = plan.next_visit(SKIPPED, transaction.today)
-    if following is None:
-        return None
-    [made] = make_visits(transaction, [following])
-    return made, following.occurrence
+        planned_visits.delete_unedited(transaction, planned_visits.read_open_visits(transaction, "schedule_id", keys))
 
 
 def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
     """Delete the open inspections that schedules no longer require, and make those that are missing."""
     today = transaction.today
-    open_plans = read_open_plans(transaction, "schedule_id", keys)
-    delete_unedited(transaction, [plan for plan in open_plans if not plan.is_required(today)])
-    with_open_plan = {plan.duty.id for plan in open_plans if plan.duty is not None}
-    without = [key for key in keys if key[0] not in with_open_plan]
-    last_plans = {plan.duty.id: plan for plan in read_last_plans(transaction, without) if plan.duty is not None}
+    open_visits = planned_visits.read_open_visits(transaction, "schedule_id", keys)
+    planned_visits.delete_unedited(transaction, [each for each in open_visits if not each.is_required(today)])
+    with_open_visit = {each.schedule.id for each in open_visits if each.schedule is not None}
+    without = [key for key in keys if key[0] not in with_open_visit]
+    last_visits = planned_visits.read_last_visits(transaction, without)
+    last_by_schedule = {each.schedule.id: each for each in last_visits if each.schedule is not None}
     visits = []
-    for duty in read_duties(transaction, without):
-        last = last_plans.get(duty.id)
-        visits.append(duty.first_visit(today) if last is None else last.next_visit(last.outcome, today))
-    make_visits(transaction, visits)
+    for schedule in planned_visits.read_schedules(transaction, without):
+        last = last_by_schedule.get(schedule.id)
+        visits.append(schedule.first_visit(today) if last is None else last.next_visit(last.outcome, today))
+    planned_visits.make_visits(transaction, visits)
 
 
-# Writes
+# Functions
 
 
-def set_outcome(transaction: Transaction, plans: Iterable[Plan], outcome: str) -> None:
-    update_rows(transaction, "inspection_plans", [(plan.inspection_id,) for plan in plans], {"outcome": outcome})
+@dataclass(frozen=True, slots=True)
+class AppliedSchedules:
+    """The numbers of schedules that a call made and that existed before it."""
+
+    made: int
+    already: int
 
 
-def make_visits(transaction: Transaction, visits: Iterable[NextVisit | None]) -> list[int]:
-    """Insert the inspections and their plans. Return the ids."""
-    made = [visit for visit in visits if visit is not None]
-    inspections = [
-        {
-            "building_id": duty.building_id,
-            "inspection_type": duty.inspection_type,
-            "date_visited": occurrence.due_on.isoformat(),
-            "status": SCHEDULED,
-            "inspector_id": duty.inspector_id,
-        }
-        for duty, occurrence in made
+@dataclass(frozen=True, slots=True)
+class NextInspection:
+    """The inspection that follows a skipped one; null if its schedule has ended."""
+
+    next_inspection_id: int | None
+    next_due: str | None
+
+
+def apply_schedule(
+    transaction: Transaction,
+    caller: Caller,
+    building_ids: Sequence[int],
+    first_due: datetime.date,
+    spread_days: int,
+    values: Mapping[str, object],
+) -> AppliedSchedules:
+    """Make a schedule of these values for each building that does not have it.
+
+    Each further building is first due `spread_days` later, modulo SPREAD_DAYS_MAX. Raise NoSuchBuilding or RowDenied.
+    """
+    buildings = list(dict.fromkeys(building_ids))
+    require_visible_buildings(transaction, caller, buildings)
+    rows = [
+        {**values, "building_id": building_id, "first_due": day_after(first_due, place * spread_days % SPREAD_DAYS_MAX)}
+        for place, building_id in enumerate(buildings)
     ]
-    keys: Any = insert_rows(transaction, "inspections", inspections)
-    ids: list[int] = [key[0] for key in keys]
-    plans = [
-        {
-            "inspection_id": inspection_id,
-            "schedule_id": duty.id,
-            "occurrence": occurrence.number,
-            "due_on": occurrence.due_on.isoformat(),
-            "case_id": inspection_id,
-        }
-        for inspection_id, (duty, occurrence) in zip(ids, made, strict=True)
-    ]
-    insert_rows(transaction, "inspection_plans", plans)
-    return ids
+    relation = relation_of(Schedule)
+    result = execute.insert(
+        transaction,
+        AccessRule(caller.profile),
+        binding_of(caller),
+        relation=relation,
+        insertion=Insertion(rows, tuple(rows[0]), Conflict.IGNORE, relation.uniques["schedules_once_key"]),
+        shape=None,
+        check_row_count=allow_any_number,
+    )
+    return AppliedSchedules(result.inserted, len(rows) - result.inserted)
 
 
-def delete_unedited(transaction: Transaction, plans: Iterable[Plan]) -> None:
-    """Delete the plans' inspections, except those that were edited or have records such as findings."""
-    ids = [plan.inspection_id for plan in plans if not plan.is_edited]
-    recorded = {
-        row["inspection_id"]
-        for table in tables_of_records()
-        for row in read_rows(transaction, table, ("inspection_id",), "inspection_id", ids)
-    }
-    delete_rows(transaction, "inspections", [(each,) for each in ids if each not in recorded])
+def day_after(day: datetime.date, days: int) -> str:
+    """Return the day a number of days after another; raise DatetimeOutOfRange after the year 9999."""
+    try:
+        return (day + datetime.timedelta(days=days)).isoformat()
+    except OverflowError:
+        raise out_of_range(day.isoformat()) from None
+
+
+def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int, reason: str) -> NextInspection:
+    """Cancel an open inspection of a schedule for a reason, and make the inspection of the next occurrence.
+
+    Raise NoSuchRow, RowDenied or VisitNotSkippable.
+    """
+    relation = relation_of(Inspection)
+    statement = inspection_statement(transaction.dialect.name, AccessRule(caller.profile))
+    row = transaction.one(statement.sql, statement.bind(binding_of(caller).replace(new=(inspection_id,))))
+    if row is None:
+        raise NoSuchRow("Inspection")
+    notes, is_writable = row
+    if not is_writable:
+        raise row_violation(relation)
+    planned = planned_visits.read_open_occurrence(transaction, inspection_id)
+    if planned is None:
+        raise VisitNotSkippable
+    lines = reason if not notes else f"{notes}\n{reason}"
+    following = skip(transaction, planned, read_string(lines))
+    if following is None:
+        return NextInspection(None, None)
+    next_id, occurrence = following
+    return NextInspection(next_id, occurrence.due_on.isoformat())
+
+
+def skip(transaction: Transaction, planned: PlannedVisit, notes: str) -> tuple[int, Occurrence] | None:
+    """Cancel an open visit, with new notes. Return the next one's id and occurrence, or None."""
+    planned_visits.set_outcome(transaction, [planned], SKIPPED)
+    update_rows(transaction, "inspections", [(planned.inspection_id,)], {"status": CANCELLED, "notes": notes})
+    following = planned.next_visit(SKIPPED, transaction.today)
+    if following is None:
+        return None
+    [inspection_id] = planned_visits.make_visits(transaction, [following])
+    return inspection_id, following.occurrence
+
+
+def require_visible_buildings(transaction: Transaction, caller: Caller, building_ids: Sequence[int]) -> None:
+    """Raise NoSuchBuilding unless the caller sees each of the buildings."""
+    statement = visible_buildings_statement(transaction.dialect.name, AccessRule(caller.profile))
+    binding = binding_of(caller).replace(keys=json_array(building_ids))
+    if transaction.value(statement.sql, statement.bind(binding)) != len(building_ids):
+        raise NoSuchBuilding
 
 
 @cache
-def tables_of_records() -> tuple[str, ...]:
-    """Return the tables whose rows people record for an inspection."""
-    relations = catalog().relations.values()
-    return tuple(
-        each.name for each in relations if each.model.tenant == "inspection_id" and not each.model.written_by_service
-    )
+def visible_buildings_statement(database: str, rule: AccessRule) -> Statement:
+    """Return the statement for the number of visible buildings in `Binding.keys`."""
+    planner = Planner(DIALECTS[database], rule)
+    building, scope = planner.scoped(relation_of(Building))
+    among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
+    return planner.finish(sa.select(sa.func.count()).select_from(building).where(among, scope))
+
+
+@cache
+def inspection_statement(database: str, rule: AccessRule) -> Statement:
+    """Return the statement for the notes of a visible inspection, and whether the caller may change it."""
+    planner = Planner(DIALECTS[database], rule)
+    inspection, scope = planner.scoped(relation_of(Inspection))
+    planner.slots["row_id"] = new_value(0)
+    may_change = sa.case((rule.rows(Action.UPDATE, Inspection, inspection.c), 1), else_=0)
+    selected = sa.select(inspection.c.notes, may_change)
+    return planner.finish(selected.where(inspection.c.id == parameter("row_id", sa.BigInteger), scope))
+
+
+def relation_of(model: type[Model]) -> Relation:
+    return catalog().relations[model.__tablename__]

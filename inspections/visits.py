@@ -1,13 +1,15 @@
-"""Start, close and re-inspect visits.
+"""Visits: start, close and re-inspect them, and what follows when one is closed.
 
+A closed visit, by close_visit or by any other write of its status, gives its planned visit an outcome and makes the
+next visit of its schedule (InspectionRule). A failed one may add a round to its case.
 The policy decides which visible inspections a caller conducts. The service writes them without the caller's row rule.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
 import sqlalchemy as sa
 
@@ -15,33 +17,32 @@ from access.caller import Caller
 from access.explain import binding_of, can_read, row_id
 from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
-from engine.query.constraints import CheckViolation, UniqueViolation
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement
+from engine.query.write.domain_rules import DomainRule
+from engine.query.write.insert import Key
 from engine.storage.transaction import Transaction
-from inspections.reporting.counts import CANCELLED, COMPLETED, FAILED, IN_PROGRESS, SCHEDULED
-from inspections.writes import insert_rows, read_rows, update_row
-from models import Finding, Inspector
-from models.errors import Fault
-from models.finding import OPEN, case_of_inspection
-from models.inspection_plan import DONE
+from inspections import planned_visits
+from inspections.cases import add_round, count_open_findings
+from inspections.faults import (
+    InvalidClosing,
+    NoSuchRow,
+    VisitClosed,
+    VisitNotStartable,
+    VisitRequired,
+    VisitWithoutResult,
+)
+from inspections.writes import update_row
+from models import Inspection, Inspector
+from models.fields import Row
+from models.finding import case_of_inspection
+from models.vocabulary import CANCELLED, CLOSED_STATUSES, COMPLETED, DONE, FAILED, IN_PROGRESS, VISIT_RESULTS
 
-INSPECTIONS, PLANS = "inspections", "inspection_plans"
-CLOSED = (COMPLETED, FAILED, CANCELLED)
-OUTCOMES = (COMPLETED, FAILED)
-"""The statuses in which a visit ends."""
+TABLE = Inspection.__tablename__
 
-
-class NoSuchRow(Fault):
-    """A row that does not exist or is not visible (PT404). The message is the same."""
-
-    def __init__(self, noun: str) -> None:
-        super().__init__(f"{noun} not found")
-
-
-class InvalidClosing(Fault):
-    """Arguments that close no visit (22023)."""
+OUTCOMES = {COMPLETED: DONE, FAILED: DONE, CANCELLED: CANCELLED}
+"""The outcome of a planned visit, by the status that closes its inspection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +91,6 @@ class CaseRound:
     open_findings: int
 
 
-def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> StartedVisit:
-    """Set a visit to in_progress. Raise NoSuchRow, PermissionDenied or CheckViolation."""
-    visit = conducted_visit(transaction, caller, inspection_id)
-    if visit.status in CLOSED:
-        raise CheckViolation("start_visit_status_check")
-    day = visit.day(transaction.today.isoformat())
-    update_row(transaction, INSPECTIONS, visit.id, {"status": IN_PROGRESS, "date_visited": day})
-    return StartedVisit(IN_PROGRESS, day)
-
-
 def close_visit(
     transaction: Transaction,
     caller: Caller,
@@ -110,20 +101,69 @@ def close_visit(
 ) -> ClosedVisit:
     """Set a visit to completed or failed, and add a round for a failed one if `reinspect_on` is given.
 
-    Raise InvalidClosing, NoSuchRow, PermissionDenied, CheckViolation or UniqueViolation.
+    Raise InvalidClosing, NoSuchRow, PermissionDenied, VisitClosed or RoundOpen.
     """
     if reinspect_on is not None and status != FAILED:
         raise InvalidClosing("p_reinspect_on needs p_status failed")
     visit = conducted_visit(transaction, caller, inspection_id)
-    if visit.status in CLOSED:
-        raise CheckViolation("close_visit_status_check")
+    if visit.status in CLOSED_STATUSES:
+        raise VisitClosed
     open_findings = count_open_findings(transaction, caller, visit.case_id)
     day = date_visited or visit.day(transaction.today.isoformat())
-    update_row(transaction, INSPECTIONS, visit.id, {"status": status, "date_visited": day})
+    update_row(transaction, TABLE, visit.id, {"status": status, "date_visited": day})
     reinspection = None
     if reinspect_on is not None:
-        reinspection, _ = add_round(transaction, visit, reinspect_on, None)
-    return ClosedVisit(status, open_visit_of_schedule(transaction, visit), reinspection, open_findings)
+        reinspection, _ = add_round(transaction, visit.case_id, visit.id, reinspect_on, None)
+    next_visit = planned_visits.read_open_visit_of_schedule(transaction, visit.id)
+    return ClosedVisit(status, next_visit, reinspection, open_findings)
+
+
+# What follows from a closed visit
+
+
+class InspectionRule(DomainRule):
+    """A closed inspection gives its planned visit an outcome and makes the next inspection of its schedule."""
+
+    def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
+        return planned_visits.is_open_visit(row) if "status" in columns else sa.false()
+
+    def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
+        return planned_visits.is_open_visit(row)
+
+    def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        close_planned_visits(transaction, keys)
+
+    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        if "status" in columns:
+            close_planned_visits(transaction, keys)
+
+    def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
+        if any(each.is_binding(transaction.today) for each in open_visits):
+            raise VisitRequired
+
+
+def close_planned_visits(transaction: Transaction, keys: Sequence[Key]) -> None:
+    """Give the open planned visits of closed inspections their outcome, and make the next inspections."""
+    open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
+    closed = [(each, OUTCOMES[each.status]) for each in open_visits if each.status in OUTCOMES]
+    for outcome in (DONE, CANCELLED):
+        planned_visits.set_outcome(transaction, [each for each, given in closed if given == outcome], outcome)
+    next_visits = [each.next_visit(outcome, transaction.today) for each, outcome in closed]
+    planned_visits.make_visits(transaction, next_visits)
+
+
+# Before and after: start and re-inspect
+
+
+def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> StartedVisit:
+    """Set a visit to in_progress. Raise NoSuchRow, PermissionDenied or VisitNotStartable."""
+    visit = conducted_visit(transaction, caller, inspection_id)
+    if visit.status in CLOSED_STATUSES:
+        raise VisitNotStartable
+    day = visit.day(transaction.today.isoformat())
+    update_row(transaction, TABLE, visit.id, {"status": IN_PROGRESS, "date_visited": day})
+    return StartedVisit(IN_PROGRESS, day)
 
 
 def reinspect(
@@ -131,15 +171,15 @@ def reinspect(
 ) -> CaseRound:
     """Add a round to the case of a completed or failed visit.
 
-    Raise NoSuchRow, PermissionDenied, CheckViolation or UniqueViolation.
+    Raise NoSuchRow, PermissionDenied, VisitWithoutResult or RoundOpen.
     """
     visit = conducted_visit(transaction, caller, inspection_id)
-    if visit.status not in OUTCOMES:
-        raise CheckViolation("reinspect_status_check")
+    if visit.status not in VISIT_RESULTS:
+        raise VisitWithoutResult
     if inspector_id is not None and not can_read(transaction, caller, Inspector, inspector_id):
         raise NoSuchRow("Inspector")
     open_findings = count_open_findings(transaction, caller, visit.case_id)
-    reinspection, number = add_round(transaction, visit, date_visited, inspector_id)
+    reinspection, number = add_round(transaction, visit.case_id, visit.id, date_visited, inspector_id)
     return CaseRound(reinspection, visit.case_id, number, open_findings)
 
 
@@ -156,18 +196,18 @@ def conducted_visit(transaction: Transaction, caller: Caller, inspection_id: int
 
 def read_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> Visit:
     """Return a visible inspection. Raise NoSuchRow."""
-    plan = plan_visit(transaction.dialect.name, AccessRule(caller.profile))
-    row = transaction.one(plan.sql, plan.bind(binding_of(caller, inspection_id)))
+    statement = visit_statement(transaction.dialect.name, AccessRule(caller.profile))
+    row = transaction.one(statement.sql, statement.bind(binding_of(caller, inspection_id)))
     if row is None:
         raise NoSuchRow("Inspection")
     return Visit(*row)
 
 
 @cache
-def plan_visit(database: str, rule: AccessRule) -> Statement:
-    """Plan the fields of Visit of one visible inspection."""
+def visit_statement(database: str, rule: AccessRule) -> Statement:
+    """Return the statement for the fields of Visit of one visible inspection."""
     planner = Planner(DIALECTS[database], rule)
-    visit, scope = planner.scoped(catalog().relations[INSPECTIONS])
+    visit, scope = planner.scoped(catalog().relations[TABLE])
     columns = visit.c
     is_conducted = CONDUCTED_VISITS[rule.profile.role](rule.profile, columns)
     selected = sa.select(
@@ -181,62 +221,3 @@ def plan_visit(database: str, rule: AccessRule) -> Statement:
         sa.case((is_conducted, 1), else_=0),
     )
     return planner.finish(selected.where(columns.id == row_id(planner), scope))
-
-
-def count_open_findings(transaction: Transaction, caller: Caller, case_id: int) -> int:
-    """Return the number of open findings of a case that the caller reads."""
-    plan = plan_open_findings(transaction.dialect.name, AccessRule(caller.profile))
-    number: int = transaction.value(plan.sql, plan.bind(binding_of(caller, case_id)))
-    return number
-
-
-@cache
-def plan_open_findings(database: str, rule: AccessRule) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
-    of_case = finding.c.case_id == row_id(planner)
-    counted = sa.select(sa.func.count()).select_from(finding)
-    return planner.finish(counted.where(of_case, finding.c.status == OPEN, scope))
-
-
-# Rounds
-
-
-def add_round(transaction: Transaction, visit: Visit, date_visited: str, inspector_id: int | None) -> tuple[int, int]:
-    """Insert the next visit of a case, and return its id and round. Raise UniqueViolation while a round is open.
-
-    Without another inspector it has the one of the visit before.
-    """
-    columns = ("inspection_id", "round", "outcome")
-    plans = read_rows(transaction, PLANS, columns, "case_id", [visit.case_id])
-    if any(each["outcome"] is None for each in plans):
-        raise UniqueViolation("inspection_plans_open_round_key")
-    if not plans:
-        insert_plan(transaction, visit.id, visit.case_id, 1, DONE)
-    last = max(plans, key=lambda each: each["round"], default={"inspection_id": visit.id, "round": 1})
-    before = read_rows(transaction, INSPECTIONS, ("inspector_id",), "id", [last["inspection_id"]])
-    row = {
-        "building_id": visit.building_id,
-        "inspection_type": visit.inspection_type,
-        "status": SCHEDULED,
-        "date_visited": date_visited,
-        "inspector_id": inspector_id if inspector_id is not None else before[0]["inspector_id"],
-    }
-    [(key,)] = insert_rows(transaction, INSPECTIONS, [row])
-    inspection_id, number = cast(int, key), cast(int, last["round"]) + 1
-    insert_plan(transaction, inspection_id, visit.case_id, number, None)
-    return inspection_id, number
-
-
-def insert_plan(transaction: Transaction, inspection_id: int, case_id: int, number: int, outcome: str | None) -> None:
-    """Insert the plan of a round without a schedule."""
-    plan = {"inspection_id": inspection_id, "case_id": case_id, "round": number, "outcome": outcome}
-    insert_rows(transaction, PLANS, [plan])
-
-
-def open_visit_of_schedule(transaction: Transaction, visit: Visit) -> int | None:
-    """Return the open visit of the schedule that a visit belongs to, or None."""
-    own = read_rows(transaction, PLANS, ("schedule_id",), "inspection_id", [visit.id])
-    schedules = [each["schedule_id"] for each in own if each["schedule_id"] is not None]
-    plans = read_rows(transaction, PLANS, ("inspection_id", "outcome"), "schedule_id", schedules)
-    return next((each["inspection_id"] for each in plans if each["outcome"] is None), None)

@@ -30,7 +30,7 @@ class ColumnDefault(Enum):
     NOW = "the time of the insert"
     NOW_ON_WRITE = "the time of the last write"
     CALLER_ID = "the caller's user id"
-    FINDING_DEADLINE = "the deadline of the row's severity (FINDING_DEADLINES)"
+    COMPUTED = "the value that the domain rule computes; a null means it, too, and in a merge the stored value"
 
 
 Row = Any

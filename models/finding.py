@@ -72,7 +72,7 @@ class Finding(Model):
         example="open",
     )  # fmt: skip
     due_at = column(
-        TIMESTAMP, required=True, default=ColumnDefault.FINDING_DEADLINE, label="Due", listed=True, narrow=True,
+        TIMESTAMP, required=True, default=ColumnDefault.COMPUTED, label="Due", listed=True, narrow=True,
         help="The deadline. By default it follows from the severity.", example="2026-01-31T12:00:00+00:00",
     )  # fmt: skip
     closed_at = column(TIMESTAMP, service=True, label="Closed", help="When the finding was verified or waived.")

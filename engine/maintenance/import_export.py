@@ -54,7 +54,7 @@ class InvalidArchive(Fault):
 def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
     """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive.
 
-    No rule of `inspections/` runs: the archive holds the rows that the rules made.
+    No domain rule runs: the archive holds the rows that the rules made.
     """
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
@@ -135,7 +135,7 @@ def import_row(transaction: Transaction, relation: Relation, row: dict[str, obje
             require_id(relation, values[name], IMPORTED_ID_MAX)
     for name, attribute in relation.attributes.items():
         if name not in values:
-            value = default_value(attribute, transaction, Binding(), row)
+            value = default_value(relation, attribute, transaction, Binding(), row)
             if value is not None:
                 values[name] = value
     columns = tuple(values)

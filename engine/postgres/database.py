@@ -183,7 +183,6 @@ class ServerDatabase(Database):
     def ending(self, transaction: ServerTransaction) -> Iterator[None]:
         """Make a transaction the current one for a block. Commit it, or roll it back if the block raises."""
         transaction.time_zone = self.time_zone
-        transaction.finding_deadlines = self.finding_deadlines
         token = CURRENT.set(transaction)
         try:
             try:

@@ -52,13 +52,6 @@ class CheckViolation(ConstraintViolation):
 CHECKS = {
     "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled or demoted",
     "users_id_stays_check": "the id of a user cannot be changed",
-    "inspectors_user_role_check": "an inspector is linked to a user with the role client_manager only",
-    "inspection_plans_open_check": "an inspection that its schedule or case requires cannot be deleted: cancel it",
-    "inspection_plans_skip_check": "only an open inspection of a schedule can be skipped",
-    "findings_move_check": "a finding cannot be moved in this way",
-    "reinspect_status_check": "only a completed or failed inspection is re-inspected",
-    "start_visit_status_check": "a completed, failed or cancelled inspection cannot be started",
-    "close_visit_status_check": "a completed, failed or cancelled inspection cannot be closed",
     "clients_id_once_check": "a client had this id before, and ids are not reused",
 }
 

@@ -225,7 +225,7 @@ def update(
         if name in protected:
             raise protected_column(name, is_update=True)
     new = {
-        name: default_value(relation.payload_attribute(name), transaction, binding, {})
+        name: default_value(relation, relation.payload_attribute(name), transaction, binding, {})
         if value is DEFAULT
         else convert_value(relation.payload_attribute(name), value, binding)
         for name, value in changes.items()

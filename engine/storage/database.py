@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,6 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from engine.deadlines import DEFAULT_DEADLINES, FindingDeadline
 from engine.query.constraints import Locked
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
@@ -55,9 +54,6 @@ class Database:
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of the transactions' days."""
-
-    finding_deadlines: Mapping[str, FindingDeadline] = DEFAULT_DEADLINES
-    """The deadlines of findings, by severity."""
 
     def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
         self.path = path
@@ -203,7 +199,6 @@ class Database:
         connection = transaction.connection
         connection.faults.clear()
         transaction.time_zone = self.time_zone
-        transaction.finding_deadlines = self.finding_deadlines
         transaction.begin(self.clock, resumes=resumes)
         # The time limit starts here. It excludes the wait of BEGIN IMMEDIATE.
         connection.deadline = time.monotonic() + seconds_max

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
-from engine.deadlines import DEFAULT_DEADLINES, FindingDeadline
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
@@ -34,8 +33,8 @@ ROWS_PER_STATEMENT = (100, 10, 1)
 def with_row_count(sql: str, count: int) -> str:
     """Return an INSERT of `count` rows, made from an INSERT of one row.
 
-    >>> with_row_count("INSERT INTO inspectors (name) VALUES (?)", 3)
-    'INSERT INTO inspectors (name) VALUES (?), (?), (?)'
+    >>> with_row_count("INSERT INTO clients (name) VALUES (?)", 3)
+    'INSERT INTO clients (name) VALUES (?), (?), (?)'
     """
     head, word, row = sql.partition(" VALUES ")
     return head + word + ", ".join([row] * count)
@@ -108,9 +107,6 @@ class Transaction:
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
-
-    finding_deadlines: Mapping[str, FindingDeadline] = DEFAULT_DEADLINES
-    """The deadlines of findings by severity, which the database sets."""
 
     def __init__(
         self,

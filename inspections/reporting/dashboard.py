@@ -12,23 +12,16 @@ from dataclasses import dataclass, replace
 from engine.audit import last_entry_id
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
+from inspections.faults import NoSuchBuilding
 from inspections.reporting import counts
 from inspections.reporting.counts import COMPLETED, FAILED
 from inspections.reporting.finding_counts import count_findings, refresh_findings
 from inspections.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
 from inspections.reporting.status_counts import Counts, labelled, read_status_counts
 from inspections.reporting.visible_rows import VisibleRows, fetch_rows
-from models.errors import Fault
 
 RATE_DIGITS = 4
 PAIR_BYTES = 100  # of a pair and its count, without the texts
-
-
-class NoSuchBuilding(Fault):
-    """A building that does not exist or is not visible (PT404). The message is the same."""
-
-    def __init__(self) -> None:
-        super().__init__("Building not found")
 
 
 # The dashboard

@@ -8,6 +8,7 @@ from engine.storage.transaction import Transaction
 from inspections import findings, visits
 from inspections.findings import Move
 from models.types import BIGINT, DATE, TEXT, TIMESTAMP
+from models.vocabulary import VISIT_RESULTS
 from routes.postgrest.calls import Arguments
 from routes.postgrest.signatures import choice, id_array, optional_parameter, required_parameter
 
@@ -26,7 +27,7 @@ REINSPECT_PARAMETERS = {
 START_PARAMETERS = {"p_inspection_id": required_parameter(BIGINT)}
 CLOSE_PARAMETERS = {
     "p_inspection_id": required_parameter(BIGINT),
-    "p_status": choice(visits.OUTCOMES),
+    "p_status": choice(VISIT_RESULTS),
     "p_date_visited": optional_parameter(DATE),
     "p_reinspect_on": optional_parameter(DATE),
 }

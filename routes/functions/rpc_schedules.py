@@ -6,7 +6,7 @@ import datetime
 
 from access.caller import Caller
 from engine.storage.transaction import Transaction
-from inspections import schedule_functions as schedules
+from inspections import schedules
 from inspections.recurrence import Recurrence
 from models.schedule import COUNTED_FROM, UNITS
 from models.types import BIGINT, DATE, TEXT

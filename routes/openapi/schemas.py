@@ -14,8 +14,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from access import explain
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
-from inspections import findings, visits
-from inspections import schedule_functions as schedules
+from inspections import findings, schedules, visits
 from inspections.reporting import chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
@@ -41,7 +40,7 @@ DEFAULT_DESCRIPTIONS: Final = {
     ColumnDefault.NOW: "the time of creation",
     ColumnDefault.NOW_ON_WRITE: "the time of the last write",
     ColumnDefault.CALLER_ID: "the caller",
-    ColumnDefault.FINDING_DEADLINE: "the deadline of the severity",
+    ColumnDefault.COMPUTED: "the deadline of the severity",
 }
 
 ERROR: Final[Json] = {

@@ -15,8 +15,8 @@ from engine.query.read import aggregates, columns, embed, planner
 from engine.query.write import row_security, upsert
 from engine.storage import file_identity, pool, sql_functions, sqlite
 from engine.storage.writer_lock import LockTimeout
-from inspections import findings, visits
-from inspections.reporting import chart, chart_counts, dashboard
+from inspections import faults
+from inspections.reporting import chart, chart_counts
 from models import types
 from models.errors import Denial, Fault
 from routes.postgrest import (
@@ -79,13 +79,20 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.ConflictingArguments: (400, "22023"),
     calls.MaxAffectedOnScalar: (400, "PGRST128"),
     signatures.ParameterOutOfRange: (400, "22023"),
-    dashboard.NoSuchBuilding: (404, "PT404"),
     chart.InvalidPeriod: (400, "22023"),
     chart_counts.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
-    visits.NoSuchRow: (404, "PT404"),
-    visits.InvalidClosing: (400, "22023"),
-    findings.InvalidMove: (400, "22023"),
+    # Inspections
+    faults.NoSuchRow: (404, "PT404"),
+    faults.InvalidClosing: (400, "22023"),
+    faults.InvalidMove: (400, "22023"),
+    faults.VisitNotStartable: (400, "23514"),
+    faults.VisitClosed: (400, "23514"),
+    faults.VisitWithoutResult: (400, "23514"),
+    faults.VisitRequired: (400, "23514"),
+    faults.VisitNotSkippable: (400, "23514"),
+    faults.MoveNotAllowed: (400, "23514"),
+    faults.InspectorNotManager: (400, "23514"),
     # Queries
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),

@@ -27,7 +27,7 @@ CONSTRAINED = [
 ]
 KEYS = [key for table in RESOURCES for key in catalog().relations[table].foreign_keys]
 key_names = [key.name for key in KEYS]
-FILLED = (ColumnDefault.SEQUENCE, ColumnDefault.FINDING_DEADLINE)
+FILLED = (ColumnDefault.SEQUENCE, ColumnDefault.COMPUTED)
 """The defaults that replace a null, too."""
 each_table = pytest.mark.parametrize("table", RESOURCES)
 each_written_table = pytest.mark.parametrize("table", WRITTEN)

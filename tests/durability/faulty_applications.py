@@ -12,7 +12,7 @@ from app import create_app
 from engine.current import database
 from engine.storage import sqlite, wal
 from engine.storage.commit_group import CommitGroup
-from inspections.schedules import InspectionRule
+from inspections.visits import InspectionRule
 
 CHECKPOINT_PAGES = 20
 POLL_SECONDS = 0.005

@@ -10,9 +10,9 @@ from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
 from engine.current import reading
 from engine.query.statement import Binding, Statement
+from inspections.faults import NoSuchBuilding
 from inspections.reporting import chart, chart_counts, chart_statements, counts, dashboard, status_counts
 from inspections.reporting.chart import Interval, InvalidPeriod
-from inspections.reporting.dashboard import NoSuchBuilding
 from inspections.reporting.visible_rows import VisibleRows
 from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases

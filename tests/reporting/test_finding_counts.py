@@ -6,7 +6,7 @@ import pytest
 
 from inspections.reporting import dashboard, finding_counts, incremental_counts
 from inspections.reporting.finding_counts import FindingCounts
-from tests.duties.case_world import FAILED, HIDDEN, MOMENT, OPEN, case_rows, finding
+from tests.inspections.case_world import FAILED, HIDDEN, MOMENT, OPEN, case_rows, finding
 from tests.support.functions import DASHBOARD
 
 SOON, LATER = "2026-11-20T14:30:00+00:00", "2026-11-20T15:30:00+00:00"

@@ -6,13 +6,12 @@ from access import assignments, explain, policy, session
 from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
-from inspections import findings, visits
-from inspections import schedule_functions as schedules
+from inspections import cases, findings, schedules, visits
 from inspections.reporting import chart_statements, counts, due_summary, finding_counts
 
 MODULES = (
     plan, mutate, counts, chart_statements, due_summary, finding_counts, assignments, explain, findings, policy,
-    schedules, session, visits,
+    cases, schedules, session, visits,
 )  # fmt: skip
 PLAN_CACHES = [
     found

@@ -21,7 +21,7 @@ LONG_FILES = {
     "access/decorators.py", "access/policy.py", "config.py", "engine/query/write/insert.py", "routes/cli/commands.py",
     "tests/access/test_api_keys.py", "tests/conftest.py", "tests/contract/test_metrics.py",
     "tests/contract/test_reads.py", "tests/contract/test_reported_inputs.py", "tests/contract/test_writes.py",
-    "tests/duties/test_visits.py", "tests/safety/probes_of_changes.py", "tests/unit/test_config.py",
+    "tests/inspections/test_visits.py", "tests/safety/probes_of_changes.py", "tests/unit/test_config.py",
 }  # fmt: skip
 """The Python files with more than FILE_LINES_MAX lines."""
 

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 import config
 from config import ConfigurationError
-from engine.deadlines import DEFAULT_DEADLINES, finding_deadlines
-from models.finding import SEVERITIES
+from inspections.deadlines import DEFAULT_DEADLINES, finding_deadlines
+from models.vocabulary import SEVERITIES
 
 SECRET = "s" * 32
 GIVEN = {"DATABASE_URL": "sqlite://", "SECRET_KEY": SECRET, "ANON_KEY": "anon"}

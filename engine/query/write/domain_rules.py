@@ -6,7 +6,7 @@ rows are complete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -15,6 +15,7 @@ from models.fields import Row
 from models.types import Bound
 
 if TYPE_CHECKING:
+    from engine.query.statement import Binding
     from engine.storage.transaction import Transaction
 
 Key = tuple[Bound, ...]
@@ -34,6 +35,10 @@ class DomainRule:
         """Return the condition that `deleting` runs for a row."""
         return sa.true()
 
+    def default(self, transaction: Transaction, binding: Binding, column: str, row: Mapping[str, object]) -> Bound:
+        """Return the value of a column with ColumnDefault.COMPUTED. `row` holds the JSON values of the others."""
+        return None
+
     def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Run after rows were inserted. `keys` are theirs, in the order of the payload."""
 
@@ -49,4 +54,4 @@ class DomainRule:
 
 
 DOMAIN_RULES: dict[str, DomainRule] = {}
-"""The rules, by table. `inspections/register.py` fills it."""
+"""The rules by table. The application registers them."""

@@ -16,7 +16,7 @@ from engine.query.constraints import ConstraintViolation, NotNullViolation, Uniq
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.finding_deadline import finding_deadline
+from engine.query.write.domain_rules import DOMAIN_RULES
 from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.storage.transaction import Transaction
 from models.errors import Fault
@@ -159,11 +159,11 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
     """Return the source of a named column: the row's JSON value, or the default or null if the row has none."""
     name, convert = attribute.name, attribute.type.read_json
     missing = default_source(attribute).from_row if default_missing else null_value
-    if attribute.default is ColumnDefault.FINDING_DEADLINE:
-        deadline = default_source(attribute).from_row
+    if attribute.default is ColumnDefault.COMPUTED:
+        computed = default_source(attribute).from_row
         return ColumnSource(
             lambda rows, row: (
-                deadline(rows, row) if row.get(name) is None else convert_value(attribute, row[name], rows.request)
+                computed(rows, row) if row.get(name) is None else convert_value(attribute, row[name], rows.request)
             )
         )
     if attribute.type is TIMESTAMP:
@@ -186,10 +186,11 @@ def default_source(attribute: Attribute) -> ColumnSource:
     """Return the source of a column's default."""
     if not attribute.has_default:
         return ColumnSource(null_value, is_constant=True)
-    if attribute.default is ColumnDefault.FINDING_DEADLINE:
-        return ColumnSource(lambda rows, row: finding_deadline(rows.transaction, rows.request, rows.written(row)))
+    is_computed = attribute.default is ColumnDefault.COMPUTED
     return ColumnSource(
-        lambda rows, row: default_value(attribute, rows.transaction, rows.request, row),
+        lambda rows, row: default_value(
+            rows.relation, attribute, rows.transaction, rows.request, rows.written(row) if is_computed else row
+        ),
         is_constant=attribute.default not in DEFAULTS_OF_ROWS,
     )
 
@@ -198,19 +199,22 @@ def null_value(rows: InsertRows, row: Row) -> Bound:
     return None
 
 
-DEFAULTS_OF_ROWS = (ColumnDefault.RANDOM_UUID, ColumnDefault.FINDING_DEADLINE)
+DEFAULTS_OF_ROWS = (ColumnDefault.RANDOM_UUID, ColumnDefault.COMPUTED)
 """The defaults that differ between rows."""
 
 
-def default_value(attribute: Attribute, transaction: Transaction, binding: Binding, row: Row) -> Bound:
+def default_value(
+    relation: Relation, attribute: Attribute, transaction: Transaction, binding: Binding, row: Row
+) -> Bound:
     """Return a column's default in a row; None if it has none or if the database generates it from a sequence."""
     kind = attribute.default
     if kind is ColumnDefault.RANDOM_UUID:
         return new_uuid()
     if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
         return transaction.now
-    if kind is ColumnDefault.FINDING_DEADLINE:
-        return finding_deadline(transaction, binding, row)
+    if kind is ColumnDefault.COMPUTED:
+        rule = DOMAIN_RULES.get(relation.name)
+        return rule.default(transaction, binding, attribute.name, row) if rule is not None else None
     return binding.caller_id if kind is ColumnDefault.CALLER_ID else attribute.stored_default
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,6 @@ from engine.query.rule import Action, Rule
 from engine.query.shape import Shape
 from engine.query.statement import Statement, new_value, parameter
 from engine.query.write.domain_rules import DOMAIN_RULES
-from engine.query.write.finding_deadline import stored_columns
 from models.fields import ColumnDefault, Row
 from models.types import ColumnType
 
@@ -339,6 +339,14 @@ class RowExpressions:
     def __getitem__(self, name: str) -> Expression:
         expression = self.known.get(name)
         return expression if expression is not None else sa.cast(sa.null(), self.table.c[name].type)
+
+
+def stored_columns(relation: Relation, columns: Iterable[str]) -> list[str]:
+    """Return the columns whose stored values a merge needs: those with a computed default, and those of the service."""
+    return [
+        name for name in columns
+        if relation.attributes[name].default is ColumnDefault.COMPUTED or relation.attributes[name].info.service
+    ]  # fmt: skip
 
 
 def depends(derive: Any, columns: tuple[str, ...], table: sa.Table) -> bool:

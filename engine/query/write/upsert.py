@@ -10,11 +10,12 @@ from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
-from engine.query.write.finding_deadline import is_deadline, stored_columns
 from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
 from engine.query.write.row_security import protected_column, require_allowed, row_violation
+from engine.query.write.statements import stored_columns
 from engine.storage.transaction import Transaction
 from models.errors import Fault
+from models.fields import ColumnDefault
 from models.types import Bound
 
 
@@ -45,7 +46,7 @@ def upsert(
     existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, *values in found}
     names = stored_columns(relation, rows.columns)
     stored = {position: dict(zip(names, values[size:], strict=True)) for position, _, *values in found}
-    keep_deadlines(relation, insertion, rows, stored)
+    keep_computed(relation, insertion, rows, stored)
     unwritable = frozenset(position for position, (is_writable, _) in existing.items() if not is_writable)
     require_stored_values(relation, insertion, rows, stored, unwritable)
     require_writable_keys(relation, insertion, target, existing, rule)
@@ -103,10 +104,10 @@ StoredValues = dict[int, dict[str, Bound]]
 """Values of existing rows by position in the payload and by column."""
 
 
-def keep_deadlines(relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues) -> None:
-    """Replace a null deadline of an existing row with the stored one, so that a repeated request does not extend it."""
+def keep_computed(relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues) -> None:
+    """Replace a null in a computed column with the stored value, so that a repeated request does not change it."""
     for name in insertion.columns:
-        if is_deadline(relation.attributes[name]):
+        if relation.attributes[name].default is ColumnDefault.COMPUTED:
             nulls = (position for position in stored if insertion.rows[position].get(name) is None)
             rows.replace_values(name, {position: stored[position][name] for position in nulls})
 

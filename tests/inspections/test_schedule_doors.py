@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import Response
-from tests.duties.schedule_world import MERGE, OTHER_BUILDING, REPRESENTED, VACANT, ScheduleWorld, schedule_world
+from tests.inspections.schedule_world import MERGE, OTHER_BUILDING, REPRESENTED, VACANT, ScheduleWorld, schedule_world
 from tests.support import databases
 from tests.support.applications import open_app
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.query.write.domain_rules import DOMAIN_RULES
 from tests.conftest import ADA, MIA, Response, privilege
-from tests.duties.case_world import DUE_AT, FAILED, MOMENT, OPEN, SCHEDULED, case_rows
+from tests.inspections.case_world import DUE_AT, FAILED, MOMENT, OPEN, SCHEDULED, case_rows
 
 MERGE, IGNORE = "resolution=merge-duplicates", "resolution=ignore-duplicates"
 RETURN = "return=representation"
@@ -47,6 +48,13 @@ def test_deadline_follows_from_severity_and_time_zone(world: Callable, severity:
     assert made["due_at"] == due_at
 
 
+@pytest.fixture
+def restored_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the rules of other tests' applications: a process has one setting."""
+    monkeypatch.setitem(DOMAIN_RULES, "findings", DOMAIN_RULES["findings"])
+
+
+@pytest.mark.usefixtures("restored_rules")
 def test_deadlines_are_a_setting(world: Callable) -> None:
     case = world(case_rows(), MOMENT, FINDING_DEADLINES="life_threatening=1h,severe=2h,moderate=3d,low=4d")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import Response, dump
-from tests.duties.schedule_world import (
+from tests.inspections.schedule_world import (
     BUILDING,
     ELSEWHERE,
     MISSING,

@@ -1,4 +1,4 @@
-"""The deadlines of findings by severity: the setting FINDING_DEADLINES."""
+"""The deadlines of findings: the computed default of `findings.due_at`, by severity (the setting FINDING_DEADLINES)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 import config
-from models.types import DatetimeOutOfRange, write_timestamp
+from engine.query.statement import Binding
+from engine.storage.transaction import Transaction
+from models.types import DatetimeOutOfRange, read_timestamp, write_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,28 @@ class FindingDeadline:
         return datetime.datetime.combine(day, datetime.time(23, 59, 59), tzinfo=zone)
 
 
-def finding_deadlines(setting: Mapping[str, tuple[int, str]]) -> Mapping[str, FindingDeadline]:
+FindingDeadlines = Mapping[str, FindingDeadline]
+"""The deadlines by severity."""
+
+
+def finding_deadlines(setting: Mapping[str, tuple[int, str]]) -> FindingDeadlines:
     """Return the deadlines of the setting: by severity, a number of hours (h) or days (d)."""
     return MappingProxyType(
         {severity: FindingDeadline(number, unit == "d") for severity, (number, unit) in setting.items()}
     )
 
 
-DEFAULT_DEADLINES = finding_deadlines(config.parse_deadlines(config.FINDING_DEADLINES))
+DEFAULT_DEADLINES: Final = finding_deadlines(config.parse_deadlines(config.FINDING_DEADLINES))
+
+
+def computed_deadline(
+    deadlines: FindingDeadlines, transaction: Transaction, binding: Binding, finding: Mapping[str, object]
+) -> str:
+    """Return the deadline of a new finding by its severity; now for an unknown one, which the table refuses."""
+    deadline = deadlines.get(str(finding.get("severity")))
+    if deadline is None:
+        return transaction.now
+    created_at = transaction.moment
+    if isinstance(given := finding.get("created_at"), str):
+        created_at = datetime.datetime.fromisoformat(read_timestamp(given, binding.zone))
+    return deadline.after(created_at, transaction.time_zone)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.duties.schedule_world import TODAY, ScheduleWorld, schedule_world
+from tests.inspections.schedule_world import TODAY, ScheduleWorld, schedule_world
 
 OPEN_PLAN = (400, "23514", "an inspection that its schedule or case requires cannot be deleted: cancel it")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import Response, dump
-from tests.duties.case_world import (
+from tests.inspections.case_world import (
     DAY_BEFORE,
     ELSEWHERE,
     FAILED,

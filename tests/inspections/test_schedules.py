@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.duties.schedule_world import TODAY, VACANT, schedule_world, schedule_world_in_zone
+from tests.inspections.schedule_world import TODAY, VACANT, schedule_world, schedule_world_in_zone
 
 
 def test_new_schedule_makes_its_first_inspection(api: Callable) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.duties.schedule_world import (
+from tests.inspections.schedule_world import (
     BUILDING,
     ELSEWHERE,
     OTHER_BUILDING,

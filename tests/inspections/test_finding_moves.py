@@ -6,7 +6,7 @@ import pytest
 
 from engine.storage.transaction import Transaction
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
-from tests.duties.case_world import (
+from tests.inspections.case_world import (
     DUE_AT,
     ELSEWHERE,
     FAILED,
