@@ -44,7 +44,7 @@ from engine.query.write import plan as write_plan
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
-from inspections import planned_visits as plans
+from inspections import cases, findings, planned_visits, schedules, visits
 from inspections.reporting import chart_statements, counts, due_summary, finding_counts
 from routes.http.metric_files import allocate
 
@@ -229,16 +229,23 @@ class PlanMeters:
 
 
 def caches_of(*modules: ModuleType) -> dict[str, Any]:
-    """Return the plan caches: the cached functions that these modules define."""
+    """Return the caches of plans and statements that these modules define."""
     return {
         name: each
         for module in modules
         for name, each in vars(module).items()
-        if hasattr(each, "cache_info") and each.__module__ == module.__name__
+        if hasattr(each, "cache_info") and each.__module__ == module.__name__ and names_statements(name)
     }
 
 
-CACHES: Final = caches_of(read_plan, write_plan, counts, chart_statements, due_summary, finding_counts, plans)
+def names_statements(name: str) -> bool:
+    return name.startswith("plan_") or name.endswith("_statement")
+
+
+CACHES: Final = caches_of(
+    read_plan, write_plan, counts, chart_statements, due_summary, finding_counts,
+    cases, findings, planned_visits, schedules, visits,
+)  # fmt: skip
 
 
 class CollectedFamilies(Collector):
