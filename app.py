@@ -12,7 +12,7 @@ import click
 from flask import Flask
 
 import config
-from access.accounts.access_token import TokenSigner
+from access.access_token import TokenSigner
 from access.decorators import Authenticator
 from engine.attach import attach
 from engine.maintenance import check

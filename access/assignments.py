@@ -12,14 +12,15 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import Caller, GrantKind, Role
+from access.caller import Caller
 from access.policy import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, AccessRule
+from access.roles import GrantKind, Role
 from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.constraints import ForeignKeyViolation
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding, Statement, new_value, parameter
+from engine.query.statement import Statement, parameter
 from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.row_security import RowDenied
 from engine.storage.transaction import Transaction
@@ -83,8 +84,8 @@ def assign_to_user(
 
 def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_id: str) -> None:
     """Raise InvalidGrantee unless the caller can read a user of this id and role."""
-    statement = plan_grantee(transaction.dialect.name, AccessRule(caller.profile), role)
-    if transaction.one(statement.sql, statement.bind(binding_of(caller, user_id))) is None:
+    statement = plan_grantee(transaction.dialect.name, caller.rule, role)
+    if transaction.one(statement.sql, statement.bind(caller.binding(user_id=user_id))) is None:
         raise InvalidGrantee(role)
 
 
@@ -92,7 +93,6 @@ def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_i
 def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
     planner = Planner(DIALECTS[database], rule)
     user, scope = planner.scoped(catalog().relations[User.__tablename__])
-    planner.slots["user_id"] = new_value(0)
     by_id = user.c.id == parameter("user_id", user.c.id.type)
     return planner.finish(sa.select(user.c.id).where(by_id, user.c.role == role.value, scope))
 
@@ -107,21 +107,12 @@ def insert_grants(
     try:
         result = execute.insert(
             transaction,
-            AccessRule(caller.profile),
-            binding_of(caller),
+            caller.rule,
+            caller.binding(),
             relation=catalog().relations[grants.model.__tablename__],
             insertion=Insertion(rows, (grants.grantee, grants.target), Conflict.IGNORE),
             shape=None,
-            check_row_count=allow_any_number,
         )
     except (RowDenied, ForeignKeyViolation) as refusal:
         raise TargetOutOfScope(kind) from refusal
     return AssignmentCounts(result.inserted, len(rows) - result.inserted)
-
-
-def allow_any_number(count: int) -> None:
-    """Accept the number of rows: the route checks it against IDS_MAX."""
-
-
-def binding_of(caller: Caller, *new: str) -> Binding:
-    return Binding(caller_id=caller.id, caller_client_id=caller.client_id, visits_since=caller.visits_since, new=new)

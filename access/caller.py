@@ -1,56 +1,40 @@
 """The caller of a request: role, client, and the kinds of grant they hold.
 
-A grant profile (role and kinds of grant) is part of a plan's key. A caller adds the values of the plan's parameters.
+A grant profile (role and kinds of grant) is part of a plan's key. A caller adds the values of the rule's parameters.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from functools import cache
+
+from access.policy import SERVICE_PROFILE, AccessRule
+from access.roles import GrantProfile, Role
+from engine.query.dialect.base import json_array
+from engine.query.statement import Binding
+from models.types import Bound
 
 
-class Role(StrEnum):
-    """The three roles, by their names in tokens and rows."""
-
-    SUPER_ADMIN = "super_admin"
-    CLIENT_ADMIN = "client_admin"
-    CLIENT_MANAGER = "client_manager"
-
-
-class GrantKind(Enum):
-    """The kind of row that a grant makes readable."""
-
-    BUILDING = "building"
-    INSPECTION = "inspection"
+def rule_parameters(user_id: str | None, client_id: int | None, visits_since: str | None) -> dict[str, Bound]:
+    return {"caller_id": user_id, "caller_client_id": client_id, "visits_since": visits_since}
 
 
 @dataclass(frozen=True, slots=True)
-class GrantProfile:
-    """A role, the kinds of which the caller holds at least one grant, and whether an inspector is linked to them."""
+class VisibleRows:
+    """The rows that a rule shows to a caller: the rule and the values of its parameters. A key of cached counts."""
 
-    role: Role
-    kinds: frozenset[GrantKind] = frozenset()
-    is_inspector: bool = False
+    rule: AccessRule
+    caller_id: str | None
+    caller_client_id: int | None
+    visits_since: str | None = None
 
+    @property
+    def parameters(self) -> dict[str, Bound]:
+        """The values of the rule's parameters by name."""
+        return rule_parameters(self.caller_id, self.caller_client_id, self.visits_since)
 
-@cache
-def grant_profile(role: Role, buildings: bool, inspections: bool, is_inspector: bool = False) -> GrantProfile:
-    """Return the profile of a role: whether it holds a building grant and an inspection grant, and is linked."""
-    kinds = ((GrantKind.BUILDING, buildings), (GrantKind.INSPECTION, inspections))
-    return GrantProfile(role, frozenset(kind for kind, is_held in kinds if is_held), is_inspector)
-
-
-GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
-    (role, buildings, inspections): grant_profile(role, buildings, inspections)
-    for role in Role
-    for buildings in (False, True)
-    for inspections in (False, True)
-}
-"""The profiles without a linked inspector, by role, holds a building grant, holds an inspection grant."""
-
-VISIT_DAYS = 90
-"""An inspector reads a visit of theirs for this number of days after it."""
+    def binding(self, *keys: int | str, **parameters: Bound) -> Binding:
+        """Return the values of a statement: `keys` for `Binding.keys`, and the named parameters with the rule's."""
+        return Binding(parameters=self.parameters | parameters, keys=json_array(keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +57,22 @@ class Caller:
     def role(self) -> Role:
         return self.profile.role
 
+    @property
+    def rule(self) -> AccessRule:
+        return AccessRule(self.profile)
 
-SERVICE_CALLER = Caller(None, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+    @property
+    def parameters(self) -> dict[str, Bound]:
+        """The values of the rule's parameters by name."""
+        return rule_parameters(self.id, self.client_id, self.visits_since)
+
+    def binding(self, *keys: int | str, **parameters: Bound) -> Binding:
+        """Return the values of a statement: `keys` for `Binding.keys`, and the named parameters with the rule's."""
+        return self.visible_rows().binding(*keys, **parameters)
+
+    def visible_rows(self) -> VisibleRows:
+        return VisibleRows(self.rule, self.id, self.client_id, self.visits_since)
+
+
+SERVICE_CALLER = Caller(None, None, SERVICE_PROFILE)
 """The caller of a request with the service key."""

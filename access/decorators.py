@@ -15,10 +15,11 @@ from typing import TypeVar, cast
 from flask import Flask
 
 from access import policy, request_state
-from access.accounts.access_token import Claims, InvalidToken, TokenSigner, require_in_force
-from access.accounts.refresh_token import RefreshTokens
-from access.caller import SERVICE_CALLER, Caller, GrantProfile
+from access.access_token import Claims, InvalidToken, TokenSigner, require_in_force
+from access.caller import SERVICE_CALLER, Caller
 from access.policy import PermissionDenied
+from access.refresh_token import RefreshTokens
+from access.roles import GrantProfile
 from access.session import Credential, InvalidApiKey, KeyDigest, key_digest, look_up_caller, look_up_key
 from engine.current import on_any_server, reading
 from engine.query.rule import Action

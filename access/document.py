@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from access.caller import Role
 from access.policy import POLICIES, Policy
 from access.predicate import AllOf, AnyOf, Predicate
+from access.roles import Role
 from models import RESOURCES
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "ACCESS.md"

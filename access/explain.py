@@ -11,7 +11,7 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import Caller, GrantKind, Role
+from access.caller import Caller
 from access.policy import (
     GRANT_TABLES,
     POLICIES,
@@ -23,12 +23,13 @@ from access.policy import (
     through_building,
 )
 from access.predicate import CALLER, AnyOf, Predicate, alias
+from access.roles import GrantKind, Role
 from access.session import caller_of_user
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
-from engine.query.statement import Binding, Statement, new_value, parameter
+from engine.query.statement import Statement, parameter
 from engine.storage.transaction import Transaction
 from models import User
 from models.fields import Model, Row
@@ -39,6 +40,10 @@ EVIDENCE: dict[Predicate, tuple[GrantKind, str]] = {
     inspection_grant: (GrantKind.INSPECTION, "id"),
 }
 """The predicates that depend on a grant: the kind of grant, and the row's column that the grant references."""
+
+
+ROW_ID = parameter("row_id")
+"""The id of the row that a caller asks about."""
 
 
 class UserNotReadable(PermissionDenied):
@@ -82,8 +87,8 @@ def explain(transaction: Transaction, caller: Caller, model: type[Model], key: i
     user = readable_user(transaction, caller, user_id)
     if not can_read(transaction, caller, model, key):
         return NOT_ALLOWED
-    plan = plan_reasons(transaction.dialect.name, AccessRule(user.profile), model)
-    row = transaction.one(plan.sql, plan.bind(binding_of(user, key)))
+    plan = plan_reasons(transaction.dialect.name, user.rule, model)
+    row = transaction.one(plan.sql, plan.bind(user.binding(row_id=key)))
     if row is None:
         return NOT_ALLOWED
     reasons = tuple(
@@ -104,8 +109,8 @@ def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Cal
 
 def can_read(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
     """Return whether the rule lets a caller read the row of an id."""
-    plan = plan_can_read(transaction.dialect.name, AccessRule(caller.profile), model)
-    return transaction.one(plan.sql, plan.bind(binding_of(caller, key))) is not None
+    plan = plan_can_read(transaction.dialect.name, caller.rule, model)
+    return transaction.one(plan.sql, plan.bind(caller.binding(row_id=key))) is not None
 
 
 @cache
@@ -113,7 +118,7 @@ def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statem
     planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
     within = rule.rows(Action.READ, model, row.c)
-    return planner.finish(sa.select(row.c.id).where(row.c.id == row_id(planner), within))
+    return planner.finish(sa.select(row.c.id).where(row.c.id == ROW_ID, within))
 
 
 @cache
@@ -127,13 +132,7 @@ def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Stateme
         for column in (sa.case((alternative(rule.profile, row.c), 1)), *evidence(rule, alternative, row.c))
     ]
     chosen = sa.select(*columns).select_from(row)
-    return planner.finish(chosen.where(row.c.id == row_id(planner)))
-
-
-def row_id(planner: Planner) -> sa.BindParameter[object]:
-    """Return the parameter for the id of the row."""
-    planner.slots["row_id"] = new_value(0)
-    return parameter("row_id")
+    return planner.finish(chosen.where(row.c.id == ROW_ID))
 
 
 def evidence(
@@ -161,7 +160,3 @@ def alternatives_of(role: Role, model: type[Model]) -> tuple[Predicate, ...]:
 def alternative_name(alternative: Predicate, role: Role) -> str:
     """Return the name of an alternative. For `every_row` it is the name of the role."""
     return role.value if alternative is every_row else alternative.__name__
-
-
-def binding_of(user: Caller, key: int | str) -> Binding:
-    return Binding(caller_id=user.id, caller_client_id=user.client_id, visits_since=user.visits_since, new=(key,))

@@ -12,7 +12,6 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.caller import GrantKind, GrantProfile, Role
 from access.predicate import (
     CALLER,
     AnyOf,
@@ -25,6 +24,7 @@ from access.predicate import (
     in_small_subquery,
     in_subquery,
 )
+from access.roles import GRANT_PROFILES, GrantKind, GrantProfile, Role
 from engine.query.rule import Action, ReadScope
 from models import (
     AuditLog,
@@ -216,6 +216,9 @@ def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition
 
 OPEN_STATUSES = ("scheduled", "in_progress")
 
+VISIT_DAYS = 90
+"""An inspector reads a visit of theirs for this number of days after it."""
+
 visible_by_claim = any_of(through_building, inspection_grant, own_visit)
 building_by_claim = any_of(building_grant, has_own_visit)
 
@@ -261,6 +264,9 @@ def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> Condition:
     grant = alias(grants.model, f"rule_{kind.value}_grants")
     return in_small_subquery(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
 
+
+SERVICE_PROFILE = GRANT_PROFILES[SUPER_ADMIN, False, False]
+"""The profile of the service key."""
 
 INSPECTOR_ROLE = CLIENT_MANAGER
 """The role of users who may be linked to an inspector."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from access.caller import GrantProfile
+from access.roles import GrantProfile
 from engine.query.catalog import aliased
 from engine.query.dialect.in_subquery import InSubquery, SmallInSubquery
 from engine.query.statement import parameter

@@ -17,11 +17,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from access.accounts.access_token import REFUSED, Claims, RefusedClaims
-from access.caller import VISIT_DAYS, Caller, GrantKind, GrantProfile, Role, grant_profile
-from access.policy import GRANT_TABLES, INSPECTOR_ROLE
+from access.access_token import REFUSED, Claims, RefusedClaims
+from access.caller import Caller
+from access.policy import GRANT_TABLES, INSPECTOR_ROLE, VISIT_DAYS
+from access.roles import GrantKind, GrantProfile, Role, grant_profile
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
+from engine.query.statement import Binding, Statement, compile_statement, parameter
 from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
 from engine.storage.transaction import Transaction
 from models.building import Building
@@ -95,8 +96,7 @@ def lookup_statement(database: str, role: Role, with_positions: bool) -> Stateme
         .select_from(user.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == user.c.id))
         .where(user.c.id == user_id)
     )
-    slots: dict[str, Slot] = {"session_id": new_value(0)}
-    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect)
 
 
 def holds_grant(role: Role, kind: GrantKind, user: sa.FromClause) -> sa.ColumnElement[bool]:
@@ -196,7 +196,7 @@ def read_key(transaction: Transaction, key: KeyDigest) -> tuple[tuple[Any, ...] 
     """Return the key with its user as of this snapshot, or None."""
     with_positions = transaction.reports_positions
     statement = key_statement(transaction.dialect.name, with_positions)
-    row = transaction.one(statement.sql, statement.bind(Binding(new=(key.text,))))
+    row = transaction.one(statement.sql, statement.bind(Binding(parameters={"digest": key.text})))
     if row is None:
         return None, None
     return tuple(row[:13]), ReplicationPositions(*row[13:]) if with_positions else None
@@ -234,8 +234,7 @@ def key_statement(database: str, with_positions: bool) -> Statement:
         )
         .where(API_KEYS.c.digest == parameter("digest"))
     )
-    slots: dict[str, Slot] = {"digest": new_value(0)}
-    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect)
 
 
 def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
@@ -274,8 +273,8 @@ def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
 def person_statement(database: str) -> Statement:
     user = User.__table__
     statement = sa.select(user.c.role, user.c.client_id).where(user.c.id == parameter("caller_id", user.c.id.type))
-    return compile_statement(statement, DIALECTS[database].sa_dialect, {})
+    return compile_statement(statement, DIALECTS[database].sa_dialect)
 
 
 def parameters(statement: Statement, user_id: str, session_id: str | None) -> list[Bound]:
-    return statement.bind(Binding(caller_id=user_id, new=(session_id,)))
+    return statement.bind(Binding(parameters={"caller_id": user_id, "session_id": session_id}))

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Statement, compile_statement, new_value, parameter
+from engine.query.statement import Binding, Statement, compile_statement, parameter
 from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
 from models.types import write_timestamp
@@ -22,12 +22,11 @@ from models.types import write_timestamp
 
 @cache
 def insert_statement(database: str) -> Statement:
-    """Return the statement that inserts an entry, with its values by position."""
+    """Return the statement that inserts an entry."""
     names = ("at", "actor_id", "action", "relation", "row_key", "client_id", "after")
     table: Any = AuditLog.__table__
     values = {name: parameter(name, table.c[name].type) for name in names}
-    slots = {name: new_value(place) for place, name in enumerate(names)}
-    return compile_statement(sa.insert(table).values(values), DIALECTS[database].sa_dialect, slots)
+    return compile_statement(sa.insert(table).values(values), DIALECTS[database].sa_dialect)
 
 
 REFUSALS_PER_MINUTE_MAX = 60  # per user: refusals may not fill the disk
@@ -42,8 +41,7 @@ def refusal_statement(database: str) -> Statement:
     of_actor = sa.and_(table.c.actor_id == parameter("actor_id", table.c.actor_id.type), refused)
     statement = sa.select(table.c.at).where(of_actor).order_by(table.c.id.desc())
     statement = statement.limit(1).offset(REFUSALS_PER_MINUTE_MAX - 1)
-    slots = {"actor_id": new_value(0)}
-    return compile_statement(statement, DIALECTS[database].sa_dialect, slots)
+    return compile_statement(statement, DIALECTS[database].sa_dialect)
 
 
 REFUSED = "refused"
@@ -54,7 +52,7 @@ def record_refusal(
 ) -> None:
     """Record that a user was refused, unless the limit per minute is reached."""
     statement = refusal_statement(transaction.dialect.name)
-    earlier = transaction.value(statement.sql, statement.bind(Binding(new=(actor_id,))))
+    earlier = transaction.value(statement.sql, statement.bind(Binding(parameters={"actor_id": actor_id})))
     minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
     if earlier is None or str(earlier) < minute_ago:
         details = {"message": message}
@@ -80,5 +78,13 @@ def record_entry(
     """Record an entry that is not a change of a row: a sign-in, a sign-out, a refusal. `details` hold no secrets."""
     after = json.dumps(details) if details is not None else None
     statement = insert_statement(transaction.dialect.name)
-    values = (transaction.now, actor_id, action, relation, row_key, client_id, after)
-    transaction.run(statement.sql, statement.bind(Binding(new=values)))
+    values = {
+        "at": transaction.now,
+        "actor_id": actor_id,
+        "action": action,
+        "relation": relation,
+        "row_key": row_key,
+        "client_id": client_id,
+        "after": after,
+    }
+    transaction.run(statement.sql, statement.bind(Binding(parameters=values)))

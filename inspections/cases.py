@@ -7,13 +7,12 @@ from typing import cast
 
 import sqlalchemy as sa
 
-from access.assignments import binding_of
 from access.caller import Caller
 from access.policy import AccessRule
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Statement, new_value, parameter
+from engine.query.statement import Statement, parameter
 from engine.storage.transaction import Transaction
 from inspections.faults import RoundOpen
 from inspections.writes import insert_rows, read_rows
@@ -60,9 +59,8 @@ def insert_round(transaction: Transaction, inspection_id: int, case_id: int, num
 
 def count_open_findings(transaction: Transaction, caller: Caller, case_id: int) -> int:
     """Return the number of open findings of a case that the caller reads."""
-    statement = open_findings_statement(transaction.dialect.name, AccessRule(caller.profile))
-    binding = binding_of(caller).replace(new=(case_id,))
-    number: int = transaction.value(statement.sql, statement.bind(binding))
+    statement = open_findings_statement(transaction.dialect.name, caller.rule)
+    number: int = transaction.value(statement.sql, statement.bind(caller.binding(case_id=case_id)))
     return number
 
 
@@ -70,7 +68,6 @@ def count_open_findings(transaction: Transaction, caller: Caller, case_id: int) 
 def open_findings_statement(database: str, rule: AccessRule) -> Statement:
     planner = Planner(DIALECTS[database], rule)
     finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
-    planner.slots["case_id"] = new_value(0)
     of_case = finding.c.case_id == parameter("case_id")
     counted = sa.select(sa.func.count()).select_from(finding)
     return planner.finish(counted.where(of_case, finding.c.status == OPEN, scope))

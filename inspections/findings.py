@@ -13,11 +13,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from access.assignments import binding_of
 from access.caller import Caller
 from access.policy import FINDING_MOVES, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
-from engine.query.dialect.base import json_array
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding, Statement, parameter
@@ -141,8 +139,8 @@ def move_findings(transaction: Transaction, caller: Caller, ids: Sequence[int], 
 def read_findings(transaction: Transaction, caller: Caller, move: Move, ids: Sequence[int]) -> list[FindingState]:
     """Return the findings with these ids. Raise NoSuchRow unless all are visible."""
     distinct = set(ids)
-    statement = findings_statement(transaction.dialect.name, AccessRule(caller.profile), move.right)
-    rows = transaction.all(statement.sql, statement.bind(binding_of(caller).replace(keys=json_array(distinct))))
+    statement = findings_statement(transaction.dialect.name, caller.rule, move.right)
+    rows = transaction.all(statement.sql, statement.bind(caller.binding(*distinct)))
     if len(rows) < len(distinct):
         raise NoSuchRow("Finding")
     return [FindingState(*row) for row in rows]

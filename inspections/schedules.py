@@ -13,16 +13,14 @@ from functools import cache
 
 import sqlalchemy as sa
 
-from access.assignments import allow_any_number, binding_of
 from access.caller import Caller
 from access.policy import AccessRule
 from engine.query import execute
 from engine.query.catalog import Relation, catalog
-from engine.query.dialect.base import json_array
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
-from engine.query.statement import Statement, new_value, parameter
+from engine.query.statement import Statement, parameter
 from engine.query.write.domain_rules import DomainRule
 from engine.query.write.insert import Conflict, Insertion, Key
 from engine.query.write.row_security import row_violation
@@ -116,12 +114,11 @@ def apply_schedule(
     relation = relation_of(Schedule)
     result = execute.insert(
         transaction,
-        AccessRule(caller.profile),
-        binding_of(caller),
+        caller.rule,
+        caller.binding(),
         relation=relation,
         insertion=Insertion(rows, tuple(rows[0]), Conflict.IGNORE, relation.uniques["schedules_once_key"]),
         shape=None,
-        check_row_count=allow_any_number,
     )
     return AppliedSchedules(result.inserted, len(rows) - result.inserted)
 
@@ -140,8 +137,8 @@ def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int
     Raise NoSuchRow, RowDenied or VisitNotSkippable.
     """
     relation = relation_of(Inspection)
-    statement = inspection_statement(transaction.dialect.name, AccessRule(caller.profile))
-    row = transaction.one(statement.sql, statement.bind(binding_of(caller).replace(new=(inspection_id,))))
+    statement = inspection_statement(transaction.dialect.name, caller.rule)
+    row = transaction.one(statement.sql, statement.bind(caller.binding(row_id=inspection_id)))
     if row is None:
         raise NoSuchRow("Inspection")
     notes, is_writable = row
@@ -171,9 +168,8 @@ def skip(transaction: Transaction, planned: PlannedVisit, notes: str) -> tuple[i
 
 def require_visible_buildings(transaction: Transaction, caller: Caller, building_ids: Sequence[int]) -> None:
     """Raise NoSuchBuilding unless the caller sees each of the buildings."""
-    statement = visible_buildings_statement(transaction.dialect.name, AccessRule(caller.profile))
-    binding = binding_of(caller).replace(keys=json_array(building_ids))
-    if transaction.value(statement.sql, statement.bind(binding)) != len(building_ids):
+    statement = visible_buildings_statement(transaction.dialect.name, caller.rule)
+    if transaction.value(statement.sql, statement.bind(caller.binding(*building_ids))) != len(building_ids):
         raise NoSuchBuilding
 
 
@@ -191,7 +187,6 @@ def inspection_statement(database: str, rule: AccessRule) -> Statement:
     """Return the statement for the notes of a visible inspection, and whether the caller may change it."""
     planner = Planner(DIALECTS[database], rule)
     inspection, scope = planner.scoped(relation_of(Inspection))
-    planner.slots["row_id"] = new_value(0)
     may_change = sa.case((rule.rows(Action.UPDATE, Inspection, inspection.c), 1), else_=0)
     selected = sa.select(inspection.c.notes, may_change)
     return planner.finish(selected.where(inspection.c.id == parameter("row_id", sa.BigInteger), scope))

@@ -14,7 +14,7 @@ from functools import cache
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.explain import binding_of, can_read, row_id
+from access.explain import ROW_ID, can_read
 from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
@@ -196,8 +196,8 @@ def conducted_visit(transaction: Transaction, caller: Caller, inspection_id: int
 
 def read_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> Visit:
     """Return a visible inspection. Raise NoSuchRow."""
-    statement = visit_statement(transaction.dialect.name, AccessRule(caller.profile))
-    row = transaction.one(statement.sql, statement.bind(binding_of(caller, inspection_id)))
+    statement = visit_statement(transaction.dialect.name, caller.rule)
+    row = transaction.one(statement.sql, statement.bind(caller.binding(row_id=inspection_id)))
     if row is None:
         raise NoSuchRow("Inspection")
     return Visit(*row)
@@ -220,4 +220,4 @@ def visit_statement(database: str, rule: AccessRule) -> Statement:
         case_of_inspection(columns.id),
         sa.case((is_conducted, 1), else_=0),
     )
-    return planner.finish(selected.where(columns.id == row_id(planner), scope))
+    return planner.finish(selected.where(columns.id == ROW_ID, scope))

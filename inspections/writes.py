@@ -38,11 +38,10 @@ def insert_rows(transaction: Transaction, table: str, rows: Sequence[Row]) -> li
     result = execute.insert(
         transaction,
         UNRESTRICTED,
-        Binding(caller_id=transaction.actor_id),
+        Binding(parameters={"caller_id": transaction.actor_id}),
         relation=catalog().relations[table],
         insertion=Insertion([dict(row) for row in rows], tuple(rows[0])),
         shape=None,
-        check_row_count=lambda count: None,
     )
     return result.keys
 
@@ -67,12 +66,11 @@ def update_row(transaction: Transaction, table: str, row_id: int, changes: Row) 
     execute.update(
         transaction,
         UNRESTRICTED,
-        Binding((str(row_id),), transaction.actor_id),
+        Binding((str(row_id),), {"caller_id": transaction.actor_id}),
         relation=catalog().relations[table],
         query=Query(BY_ID),
         changes=dict(changes),
         shape=None,
-        check_row_count=lambda count: None,
     )
 
 

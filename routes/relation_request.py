@@ -84,13 +84,11 @@ class RelationRequest:
         zone = self.preferences.timezone
         return Binding(
             self.query.values,
-            caller.id,
-            caller.client_id,
+            caller.parameters,
             limit_max if limit is None else min(limit, limit_max),
             offset,
             rows_max,
             ZoneInfo(zone) if zone is not None else None,
-            visits_since=caller.visits_since,
         )
 
     def csv_header(self) -> list[str]:

@@ -16,7 +16,6 @@ from access.accounts import email_disclosure
 from access.accounts.people import require_unique_emails
 from access.caller import Caller
 from access.decorators import load_caller, requires
-from access.policy import AccessRule
 from engine.current import reading, writing
 from engine.query import execute
 from engine.query.catalog import catalog
@@ -102,7 +101,7 @@ def read_rows(request: RelationRequest, caller: Caller) -> Response:
     with reading() as transaction:
         selected = execute.select(
             transaction,
-            AccessRule(caller.profile),
+            caller.rule,
             binding,
             relation=request.relation,
             query=request.query,
@@ -121,7 +120,7 @@ def count_rows(request: RelationRequest, caller: Caller) -> Response:
     with reading() as transaction:
         counted = execute.count(
             transaction,
-            AccessRule(caller.profile),
+            caller.rule,
             binding,
             relation=request.relation,
             query=request.query,
@@ -148,7 +147,7 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
             transaction.roll_back_at_end()
         written = run(
             transaction,
-            AccessRule(caller.profile),
+            caller.rule,
             request.binding(caller, writes=True),
             relation=request.relation,
             shape=request.represented_shape(),

@@ -26,8 +26,9 @@ from access.accounts.person import (
     changed_row,
     merge_metadata,
 )
-from access.caller import Caller, GrantProfile, Role
+from access.caller import Caller
 from access.policy import AccessRule
+from access.roles import GrantProfile, Role
 from engine.query.dialect.registry import DIALECTS
 from engine.query.prepared import PreparedStatement
 from engine.query.rule import Action
@@ -89,7 +90,7 @@ class UserSearch:
 
 def find_user(transaction: Transaction, caller: Caller, user_id: str, action: Action = Action.READ) -> UserAccount:
     """Return a user on whom the caller may perform an action; raise UserNotFound or UserNotAllowed."""
-    row = user_statement(caller.profile, action).one(transaction, user_id=user_id, **caller_values(caller))
+    row = user_statement(caller.profile, action).one(transaction, user_id=user_id, **caller.parameters)
     person = people.read_account(row)
     if row is None or person is None or not row[-2]:
         raise UserNotFound
@@ -102,7 +103,7 @@ def list_users(transaction: Transaction, caller: Caller, number: int, size: int,
     """Return one page of the users that the caller reads. `number` counts from 1."""
     database = transaction.dialect.name if search.text is not None else None
     count, rows = list_statements(caller.profile, database, search.newest_first)
-    values = caller_values(caller)
+    values = caller.parameters
     if search.text is not None:
         pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
         values["like"] = transaction.dialect.ilike_pattern(pattern)
@@ -233,17 +234,13 @@ def require_allowed_id(caller: Caller, request: UserRequest) -> None:
 
 def require_allowed_row(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
     """Raise UserNotAllowed if the caller may not leave the row."""
-    checked = check_statement(caller.profile).one(transaction, **caller_values(caller), **row)
+    checked = check_statement(caller.profile).one(transaction, **caller.parameters, **row)
     if checked is None or not checked[0]:
         raise UserNotAllowed("User not allowed", 'new row violates row-level security policy for table "users"')
 
 
 def roles_hint() -> str:
     return f'{{"app_metadata": {{"role": …}}}} takes {", ".join(each.value for each in Role)}.'
-
-
-def caller_values(caller: Caller) -> dict[str, Bound]:
-    return {"caller_id": caller.id, "caller_client_id": caller.client_id}
 
 
 # Statements under the rule of a grant profile

@@ -17,9 +17,10 @@ from typing import Final
 import sqlalchemy as sa
 
 from access.accounts import administration, people
-from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound, caller_values
-from access.caller import Caller, GrantProfile
+from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound
+from access.caller import Caller
 from access.policy import AccessRule, PermissionDenied
+from access.roles import GrantProfile
 from access.session import KEY_PREFIX, key_digest
 from engine import audit
 from engine.query.prepared import PreparedStatement
@@ -129,7 +130,7 @@ def revoke_key(transaction: Transaction, caller: Caller, user_id: str, key_id: s
     """End a key of a user; raise ApiKeyNotFound, UserNotFound or UserNotAllowed."""
     require_manageable(transaction, caller, user_id)
     statement = key_statements(caller.profile).one
-    row = statement.one(transaction, id=key_id, user_id=user_id, now=transaction.unix, **caller_values(caller))
+    row = statement.one(transaction, id=key_id, user_id=user_id, now=transaction.unix, **caller.parameters)
     if row is None:
         raise ApiKeyNotFound
     DELETE.run(transaction, id=key_id)
@@ -140,14 +141,14 @@ def list_keys_of_user(transaction: Transaction, caller: Caller, user_id: str) ->
     """Return the keys of a user, oldest first; raise UserNotFound or UserNotAllowed."""
     require_manageable(transaction, caller, user_id)
     rows = key_statements(caller.profile).of_user.all(
-        transaction, user_id=user_id, now=transaction.unix, **caller_values(caller)
+        transaction, user_id=user_id, now=transaction.unix, **caller.parameters
     )
     return [read_api_key(row) for row in rows]
 
 
 def list_keys(transaction: Transaction, caller: Caller) -> list[ApiKey]:
     """Return the caller's keys and those of the users whom they may change, oldest first."""
-    rows = key_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller_values(caller))
+    rows = key_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller.parameters)
     return [read_api_key(row) for row in rows]
 
 

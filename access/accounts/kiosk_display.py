@@ -17,12 +17,13 @@ from functools import lru_cache
 import sqlalchemy as sa
 
 from access import session
+from access.access_token import Claims, RefusedClaims
 from access.accounts import administration, people, throttle
-from access.accounts.access_token import Claims, RefusedClaims
-from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound, caller_values
+from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound
 from access.accounts.display_maker import CREATED, MAKER_DELETED, why_maker_is_refused
-from access.caller import Caller, GrantProfile, Role
+from access.caller import Caller
 from access.policy import AccessRule
+from access.roles import GrantProfile, Role
 from engine import audit
 from engine.current import writing
 from engine.query.prepared import PreparedStatement
@@ -220,7 +221,7 @@ def revoke_display(transaction: Transaction, caller: Caller, device_id: str) -> 
 def find_display(transaction: Transaction, caller: Caller, device_id: str) -> KioskDisplay:
     """Return a display that the caller could have created; raise KioskDisplayNotFound."""
     row = display_statements(caller.profile).one.one(
-        transaction, id=device_id, now=transaction.unix, **caller_values(caller)
+        transaction, id=device_id, now=transaction.unix, **caller.parameters
     )
     if row is None:
         raise KioskDisplayNotFound
@@ -229,7 +230,7 @@ def find_display(transaction: Transaction, caller: Caller, device_id: str) -> Ki
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
     """Return the displays that the caller could have created, those that ended in the last 30 days included."""
-    rows = display_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller_values(caller))
+    rows = display_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller.parameters)
     return [with_state(transaction, read_display(row), int(row[8] or 0)) for row in rows]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from access.access_token import REFUSED
 from access.accounts import people, throttle
-from access.accounts.access_token import REFUSED
 from access.accounts.deadline import Deadline
 from access.accounts.password import (
     InvalidPassword,

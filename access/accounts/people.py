@@ -8,7 +8,7 @@ from string import ascii_lowercase, ascii_uppercase
 
 import sqlalchemy as sa
 
-from access.accounts.access_token import AUDIENCE, TokenSigner
+from access.access_token import AUDIENCE, TokenSigner
 from access.accounts.password import hash_new_password
 from access.accounts.person import (
     EmailTaken,
@@ -27,7 +27,7 @@ from access.accounts.person import (
     row_of,
     write_metadata,
 )
-from access.caller import Role
+from access.roles import Role
 from engine import audit
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.prepared import PreparedStatement

@@ -13,7 +13,7 @@ from enum import Enum
 
 import email_validator
 
-from access.caller import Role
+from access.roles import Role
 from models.errors import Fault
 from models.types import new_uuid, read_string
 

@@ -1,6 +1,6 @@
 """Sign in, refresh a session, sign out.
 
-A session is a row, and its refresh tokens are derived from the row (access/accounts/refresh_token.py). Each token has
+A session is a row, and its refresh tokens are derived from the row (access/refresh_token.py). Each token has
 exactly one successor. A function that ends a session and fails returns its fault, so that the end is committed; its
 caller raises the fault.
 """
@@ -14,12 +14,13 @@ from enum import Enum
 
 import sqlalchemy as sa
 
-from access.accounts import people, refresh_token, throttle
+from access import refresh_token
+from access.accounts import people, throttle
 from access.accounts.deadline import Deadline
 from access.accounts.password import InvalidPassword, password_hashing, require_valid
 from access.accounts.person import UserAccount
-from access.accounts.refresh_token import RefreshToken, RefreshTokens
 from access.caller import Caller
+from access.refresh_token import RefreshToken, RefreshTokens
 from access.session import SessionGone
 from engine import audit
 from engine.current import reading

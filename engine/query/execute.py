@@ -74,6 +74,10 @@ RowCountCheck = Callable[[int], None]
 """A function that is called with the number of written rows before the commit. It raises to roll back."""
 
 
+def accept_any_count(count: int) -> None:
+    """Accept any number of written rows."""
+
+
 def select(
     transaction: Transaction, rule: Rule, binding: Binding, *, relation: Relation, query: Query, count: bool
 ) -> SelectResult:
@@ -159,7 +163,7 @@ def insert(
     relation: Relation,
     insertion: Insertion,
     shape: Shape | None,
-    check_row_count: RowCountCheck,
+    check_row_count: RowCountCheck = accept_any_count,
 ) -> WriteResult:
     """Insert or upsert all rows or none. With `shape`, return the rows as they are after the write."""
     check_representation(transaction, relation, rule, shape)
@@ -216,7 +220,7 @@ def update(
     query: Query,
     changes: Row,
     shape: Shape | None,
-    check_row_count: RowCountCheck,
+    check_row_count: RowCountCheck = accept_any_count,
 ) -> WriteResult:
     """Update all rows that match the filters and that the rule allows, or none. `changes` are raw JSON values."""
     check_representation(transaction, relation, rule, shape)
@@ -306,7 +310,7 @@ def delete(
     relation: Relation,
     query: Query,
     shape: Shape | None,
-    check_row_count: RowCountCheck,
+    check_row_count: RowCountCheck = accept_any_count,
 ) -> WriteResult:
     """Delete all rows that match the filters and that the rule allows, or none."""
     check_representation(transaction, relation, rule, shape)

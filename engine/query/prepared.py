@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import sqlalchemy as sa
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value
+from engine.query.statement import Binding, Statement, compile_statement
 from engine.storage.transaction import Transaction
 from models.types import Bound
 
@@ -27,9 +26,8 @@ class PreparedStatement:
 
     def on(self, transaction: Transaction, values: dict[str, Bound]) -> tuple[str, list[Bound]]:
         """Return the SQL text and its parameters, in order."""
-        compiled, names = compile_for(self, transaction.dialect.name)
-        assert names.keys() <= values.keys(), f"{sorted(names.keys() - values)} is missing"
-        return compiled.sql, compiled.bind(Binding(new=tuple(values[name] for name in names)))
+        compiled = compile_for(self, transaction.dialect.name)
+        return compiled.sql, compiled.bind(Binding(parameters=values))
 
     def run(self, transaction: Transaction, **values: Bound) -> int:
         """Run the statement; return the number of rows written."""
@@ -51,11 +49,5 @@ class PreparedStatement:
 
 
 @lru_cache(STATEMENTS_MAX)
-def compile_for(prepared: PreparedStatement, database: str) -> tuple[Statement, dict[str, None]]:
-    dialect = DIALECTS[database].sa_dialect
-    compiled = prepared.statement.compile(dialect=dialect)
-    assert isinstance(compiled, SQLCompiler)
-    # Parameters that SQLAlchemy names are unique: they are constants.
-    names = dict.fromkeys(name for name, bind in compiled.binds.items() if not bind.unique)
-    slots: dict[str, Slot] = {name: new_value(place) for place, name in enumerate(names)}
-    return compile_statement(prepared.statement, dialect, slots), names
+def compile_for(prepared: PreparedStatement, database: str) -> Statement:
+    return compile_statement(prepared.statement, DIALECTS[database].sa_dialect)

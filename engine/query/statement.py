@@ -1,13 +1,13 @@
 """Compiled SQL statements and the slots of their parameters.
 
 A slot is a function from a `Binding`, the values of a request, to one parameter. Conversion errors, such as 22P02,
-are raised when a slot is called.
+are raised when a slot is called. A `parameter` without a slot takes the value of its name in `Binding.parameters`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -21,11 +21,14 @@ from models.types import Bound
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The values of one request for the slots of a plan."""
+    """The values of one request for the slots of a plan.
+
+    `values`: those of the query string, by position. `parameters`: those of named parameters, such as a rule's.
+    `new`: the values of the columns that a write sets, in the order of the plan's columns.
+    """
 
     values: tuple[Value, ...] = ()
-    caller_id: str | None = None
-    caller_client_id: int | None = None
+    parameters: Mapping[str, Bound] = field(default_factory=dict)
     limit: int = 0
     offset: int = 0
     rows_max: int = 1000
@@ -33,8 +36,6 @@ class Binding:
     keys: str = "[]"
     rows: str = "[]"
     new: tuple[Bound, ...] = ()
-    now: str = ""
-    visits_since: str | None = None
 
     def replace(
         self, *, keys: str | None = None, rows: str | None = None, new: tuple[Bound, ...] | None = None
@@ -42,8 +43,7 @@ class Binding:
         """Return a copy with other keys, rows or new values. `dataclasses.replace` takes five times as long."""
         return Binding(
             self.values,
-            self.caller_id,
-            self.caller_client_id,
+            self.parameters,
             self.limit,
             self.offset,
             self.rows_max,
@@ -51,8 +51,6 @@ class Binding:
             self.keys if keys is None else keys,
             self.rows if rows is None else rows,
             self.new if new is None else new,
-            self.now,
-            self.visits_since,
         )
 
 
@@ -62,22 +60,23 @@ LARGE_CHARACTERS = 8_000
 Slot = Callable[[Binding], Bound]
 
 SHARED_SLOTS: dict[str, Slot] = {
-    "caller_id": lambda binding: binding.caller_id,
-    "caller_client_id": lambda binding: binding.caller_client_id,
     "root_limit": lambda binding: binding.limit,
     "root_offset": lambda binding: binding.offset,
     "rows_max": lambda binding: binding.rows_max,
     "timezone": lambda binding: binding.zone.key if binding.zone is not None else "UTC",
     "keys": lambda binding: binding.keys,
     "rows": lambda binding: binding.rows,
-    "now": lambda binding: binding.now,
-    "visits_since": lambda binding: binding.visits_since,
 }
 
 
 def new_value(place: int) -> Slot:
     """Return the slot of the new value at `place`."""
     return lambda binding: binding.new[place]
+
+
+def named_value(name: str) -> Slot:
+    """Return the slot of the parameter with this name."""
+    return lambda binding: binding.parameters[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +100,21 @@ class Statement:
 
 
 def parameter(name: str, type_: Any = sa.types.NullType) -> sa.BindParameter[Any]:
-    """Return a parameter whose value is that of the slot of the same name."""
+    """Return a parameter that takes the value of the slot of its name, or of its name in `Binding.parameters`."""
     return sa.bindparam(name, type_=type_, required=False)
 
 
 def compile_statement(
     statement: sa.ClauseElement,
     dialect: sa.Dialect,
-    slots: Mapping[str, Slot],
+    slots: Mapping[str, Slot] = MappingProxyType({}),
     operands: Mapping[str, Slot] = MappingProxyType({}),
 ) -> Statement:
-    """Compile a statement. A parameter without a slot is a constant."""
+    """Compile a statement. A value in the statement, which SQLAlchemy names uniquely, is a constant."""
     compiled: Any = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
     names: Sequence[str] = compiled.positiontup or ()
-    known = {**SHARED_SLOTS, **slots, **operands}
+    named = {name: named_value(name) for name, each in compiled.binds.items() if not each.unique}
+    known = {**named, **SHARED_SLOTS, **slots, **operands}
     return Statement(
         compiled.string,
         tuple(known.get(name) or constant(compiled.params[name]) for name in names),

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from access.caller import VisibleRows
 from engine.query.rule import ReadScope
 from engine.storage.transaction import Transaction
 from inspections.reporting import counts
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
+from inspections.reporting.counts import fetch_rows
 from models import Building, Finding, Inspection
 from models.audit_log import AuditLog
 
@@ -103,10 +104,10 @@ def read_states(
     """Return the former and current states of the changed inspections. Return None if they contradict the entries."""
     touched = [each for each in changes if each.relation == INSPECTIONS]
     statement = counts.plan_states(transaction.dialect.name, visible.rule)
-    keys = json.dumps(list({each.key for each in touched}))
+    keys = {each.key for each in touched}
     visible_now = {
         key: dict(zip(counts.STATE_COLUMNS, values, strict=True))
-        for key, *values in fetch_rows(transaction, statement, visible.binding(keys))
+        for key, *values in fetch_rows(transaction, statement, visible.binding(*keys))
     }
     current: InspectionStates = {each.key: visible_now.get(each.key) for each in touched}
     former = dict(current)

@@ -12,13 +12,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import cast
 
+from access.caller import VisibleRows
 from engine.audit import last_entry_id
 from engine.storage.transaction import Transaction
 from inspections.reporting.chart_counts import BusyBuilding, Points, Window, read_points
 from inspections.reporting.counts import STATUSES
 from inspections.reporting.incremental_counts import update_points
 from inspections.reporting.status_counts import Counts, labelled, month_start
-from inspections.reporting.visible_rows import VisibleRows
 from models.errors import Fault
 
 DAYS_BY_DAY_MAX = 31

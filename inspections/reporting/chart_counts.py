@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine.query.dialect.base import json_array
+from access.caller import VisibleRows
 from engine.query.statement import Binding
 from engine.storage.transaction import Transaction
 from inspections.reporting import chart_statements
 from inspections.reporting.chart_statements import POINT_LABELS_MAX
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
+from inspections.reporting.counts import fetch_rows
 from models.errors import Fault
 
 
@@ -48,9 +48,9 @@ class Window:
         """The number of characters of a date that identify a period."""
         return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
 
-    def binding(self, visible: VisibleRows, keys: str = "[]") -> Binding:
-        """Return the parameter values of a statement. `keys` is a JSON array of building ids."""
-        return visible.binding(keys, start_date=self.start, end_date=self.end)
+    def binding(self, visible: VisibleRows, *building_ids: int) -> Binding:
+        """Return the values of a statement over these buildings, or over all."""
+        return visible.binding(*building_ids, start_date=self.start, end_date=self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,5 +90,5 @@ def read_outcomes(
 ) -> dict[int, tuple[int, int, int]]:
     """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
     statement = chart_statements.plan_outcomes(transaction.dialect.name, visible.rule)
-    rows = fetch_rows(transaction, statement, window.binding(visible, json_array(keys)))
+    rows = fetch_rows(transaction, statement, window.binding(visible, *keys))
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}

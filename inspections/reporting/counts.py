@@ -15,11 +15,12 @@ from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.read.planner import Planner
 from engine.query.read.skip_scan import owners_of
 from engine.query.rule import Rule
-from engine.query.statement import Statement, compile_statement, new_value, parameter
+from engine.query.statement import Binding, Statement, compile_statement, parameter
+from engine.storage.transaction import Transaction
 from models import AuditLog, Building, Inspection, ReportLead
 from models.audit_log import BULK_RELATION
 from models.fields import Model
-from models.types import BIGINT, DATE, TIMESTAMP, Bound
+from models.types import BIGINT, DATE, TIMESTAMP
 
 Expression = sa.ColumnElement[Any]
 
@@ -32,10 +33,6 @@ PLANS_MAX = 64  # of each kind; there are sixteen grant profiles
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
 LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
-PARAMETERS = (
-    "today", "in_a_week", "soon", "month_start", "month_end", "building_id", "start_date", "end_date", "since",
-    "entries_max", "now",
-)  # fmt: skip
 TYPES_OF_PARAMETERS = {
     "building_id": sa.BigInteger,
     "since": sa.BigInteger,
@@ -48,17 +45,16 @@ STATE_COLUMNS = ("building_id", "inspection_type", "status", "date_visited")
 """The columns of an inspection that the counts depend on."""
 
 
-def parameter_values(**values: Bound) -> tuple[Bound, ...]:
-    """Return `Binding.new` for the statements of this package: the values of PARAMETERS, in order."""
-    return tuple(values.get(name) for name in PARAMETERS)
+def fetch_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
+    """Return all rows of a statement."""
+    return transaction.all(statement.sql, statement.bind(binding))
 
 
 class CountPlanner(Planner):
     """A planner of counts of inspections, buildings and readings."""
 
     def named_parameter(self, name: str) -> Expression:
-        """Return the placeholder of one of PARAMETERS."""
-        self.slots[name] = new_value(PARAMETERS.index(name))
+        """Return the parameter of a name: a day, or of its type in TYPES_OF_PARAMETERS."""
         return parameter(name, TYPES_OF_PARAMETERS.get(name, DATE.storage))
 
     def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
@@ -238,7 +234,7 @@ def plan_bulk_changes(database: str) -> Statement:
     since = parameter("since", sa.BigInteger)
     of_many = dialect.unindexed(columns.relation) == BULK_RELATION
     found = sa.select(sa.func.count()).where(columns.client_id.is_(None), columns.id > since, of_many)
-    return compile_statement(found, dialect.sa_dialect, {"since": new_value(PARAMETERS.index("since"))})
+    return compile_statement(found, dialect.sa_dialect)
 
 
 @lru_cache(maxsize=PLANS_MAX)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
+from access.caller import VisibleRows
 from engine.audit import last_entry_id
 from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
 from inspections.faults import NoSuchBuilding
 from inspections.reporting import counts
-from inspections.reporting.counts import COMPLETED, FAILED
+from inspections.reporting.counts import COMPLETED, FAILED, fetch_rows
 from inspections.reporting.finding_counts import count_findings, refresh_findings
 from inspections.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
 from inspections.reporting.status_counts import Counts, labelled, read_status_counts
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
 
 RATE_DIGITS = 4
 PAIR_BYTES = 100  # of a pair and its count, without the texts

@@ -9,13 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from access.caller import VisibleRows
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.storage.transaction import Transaction
-from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, over_all, shortened
+from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, fetch_rows, over_all, shortened
 from inspections.reporting.status_counts import Counts, labelled
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
 from models import Inspection, InspectionPlan, Schedule
 
 WEEK_DAYS = 7

@@ -7,12 +7,12 @@ from functools import lru_cache, partial
 
 import sqlalchemy as sa
 
+from access.caller import VisibleRows
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.storage.transaction import Transaction
-from inspections.reporting.counts import PLANS_MAX, CountPlanner
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
+from inspections.reporting.counts import PLANS_MAX, CountPlanner, fetch_rows
 from models import Finding
 from models.finding import OPEN
 

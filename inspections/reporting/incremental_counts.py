@@ -10,16 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.query.dialect.base import json_array
+from access.caller import VisibleRows
 from engine.storage.transaction import Transaction
 from inspections.reporting import chart_statements, counts
 from inspections.reporting.changes import COUNT_DELTAS, ChangesSince, InspectionState, read_changes_since
 from inspections.reporting.chart_counts import BusyBuilding, Points, Window, read_outcomes
 from inspections.reporting.chart_statements import BUSIEST_MAX
-from inspections.reporting.counts import COMPLETED, IN_PROGRESS, LABEL_CHARACTERS_MAX, SCHEDULED
+from inspections.reporting.counts import COMPLETED, IN_PROGRESS, LABEL_CHARACTERS_MAX, SCHEDULED, fetch_rows
 from inspections.reporting.finding_counts import FindingCounts, count_findings
 from inspections.reporting.status_counts import Pair, StatusCounts, calendar_days
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def update_busiest(
 ) -> list[BusyBuilding] | None:
     """Return the busiest buildings after a change of some, or None. The counts of other buildings are unchanged."""
     statement = chart_statements.plan_building_names(transaction.dialect.name, visible.rule)
-    names = dict(fetch_rows(transaction, statement, visible.binding(json_array(changed))))
+    names = dict(fetch_rows(transaction, statement, visible.binding(*changed)))
     outcomes = read_outcomes(transaction, visible, window, names)
     busiest = [each for each in cached if each.building_id not in changed]
     busiest += [BusyBuilding(key, names[key], *outcome) for key, outcome in outcomes.items()]

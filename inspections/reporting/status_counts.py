@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from access.caller import VisibleRows
 from engine.storage.transaction import Transaction
 from inspections.reporting import counts
-from inspections.reporting.counts import STATUSES, TYPES
-from inspections.reporting.visible_rows import VisibleRows, fetch_rows
+from inspections.reporting.counts import STATUSES, TYPES, fetch_rows
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]

@@ -15,15 +15,14 @@ from flask import Blueprint, Response, g, request
 
 from access import assignments, explain
 from access.assignments import IDS_MAX, AssignmentCounts
-from access.caller import Caller, GrantKind
+from access.caller import Caller
 from access.decorators import load_caller, public, requires_call, requires_caller
-from access.policy import AccessRule
+from access.roles import GrantKind
 from engine.current import reading, writing
 from engine.storage.transaction import Transaction
 from inspections.reporting.chart import read_chart
 from inspections.reporting.dashboard import read_building_stats, read_dashboard
 from inspections.reporting.due_summary import read_due_summary
-from inspections.reporting.visible_rows import VisibleRows
 from models import Building, Inspection
 from models.types import BIGINT, DATE, UUID
 from routes.functions import rpc_findings, rpc_schedules
@@ -69,21 +68,17 @@ class Function:
 # Implementations
 
 
-def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id, caller.visits_since)
-
-
 def dashboard(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return read_dashboard(transaction, visible_to(caller))
+    return read_dashboard(transaction, caller.visible_rows())
 
 
 def chart(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
     dates = arguments.get("start_date"), arguments.get("end_date")
-    return read_chart(transaction, visible_to(caller), *dates)
+    return read_chart(transaction, caller.visible_rows(), *dates)
 
 
 def building_stats(transaction: Transaction, caller: Caller, arguments: Arguments) -> object:
-    return read_building_stats(transaction, visible_to(caller), arguments["building_id"])
+    return read_building_stats(transaction, caller.visible_rows(), arguments["building_id"])
 
 
 def assign_to_admin(kind: GrantKind, parameter: str) -> Run:
@@ -189,7 +184,7 @@ TABLE = (
     volatile("apply_schedule", rpc_schedules.APPLY, rpc_schedules.apply),
     volatile("skip_occurrence", rpc_schedules.SKIP, rpc_schedules.skip),
     stable("preview_schedule", rpc_schedules.PREVIEW, rpc_schedules.preview),
-    stable("get_due_summary", {}, lambda transaction, caller, _: read_due_summary(transaction, visible_to(caller))),
+    stable("get_due_summary", {}, lambda transaction, caller, _: read_due_summary(transaction, caller.visible_rows())),
     volatile("move_findings", rpc_findings.MOVE_PARAMETERS, rpc_findings.move_findings),
     volatile("reinspect", rpc_findings.REINSPECT_PARAMETERS, rpc_findings.reinspect),
     volatile("start_visit", rpc_findings.START_PARAMETERS, rpc_findings.start_visit),

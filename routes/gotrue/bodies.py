@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
-from access.accounts.access_token import AUDIENCE
+from access.access_token import AUDIENCE
 from access.accounts.person import UserAccount
 from access.accounts.sign_in import IssuedSession
 from models.types import write_timestamp

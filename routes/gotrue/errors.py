@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
-from access import decorators, policy, session
-from access.accounts import access_token, administration, api_key, own_account, password, person, sign_in, throttle
+from access import access_token, decorators, policy, session
+from access.accounts import administration, api_key, own_account, password, person, sign_in, throttle
 from engine.query import constraints
 from engine.storage import file_identity, pool, sqlite
 from engine.storage.writer_lock import LockTimeout

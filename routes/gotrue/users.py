@@ -15,7 +15,7 @@ from marshmallow import Schema, fields
 from access.accounts.administration import UserRequest, UserSearch
 from access.accounts.own_account import OwnAccountChanges
 from access.accounts.person import UNSET, Unset, read_email
-from access.caller import Role
+from access.roles import Role
 from models.errors import Fault
 from models.types import BIGINT, read_uuid
 from routes.gotrue.payload import InvalidBody, Object, json_object, load_body, object_value, text, text_value

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from access.accounts.password import PASSWORD_CHARACTERS_MIN
 from access.accounts.sign_in import Scope
-from access.caller import Role
+from access.roles import Role
 from routes.openapi.parts import (
     OBJECT,
     TEXT,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import assignments, decorators, session
-from access.accounts import access_token, throttle
+from access import access_token, assignments, decorators, session
+from access.accounts import throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
 from engine.query.write import row_security, upsert

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from access import document, policy
-from access.caller import Role
 from access.document import DOCUMENT
 from access.policy import EVERYTHING, FUNCTION_ROLES, POLICIES, Policy
 from access.predicate import AnyOf
+from access.roles import Role
 from models import RESOURCES, AuditLog, Building, FindingEvent, Inspection, InspectionPlan
 
 

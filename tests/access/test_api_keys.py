@@ -11,7 +11,8 @@ from access import session
 from access.accounts import administration, api_key
 from access.accounts.api_key import NewApiKey
 from access.accounts.sign_in import Scope, sign_out
-from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
+from access.caller import SERVICE_CALLER, Caller
+from access.roles import GRANT_PROFILES, Role
 from engine.maintenance import clock_reset
 from engine.storage.transaction import Transaction
 from serving.logging import JsonLines

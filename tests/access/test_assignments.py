@@ -6,7 +6,8 @@ import pytest
 
 from access import assignments
 from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScope
-from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, GrantKind, Role
+from access.caller import SERVICE_CALLER, Caller
+from access.roles import GRANT_PROFILES, GrantKind, Role
 from engine.current import writing
 from engine.storage.transaction import Transaction
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID

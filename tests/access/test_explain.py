@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from access import explain
-from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
+from access.caller import SERVICE_CALLER, Caller
 from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alternatives_of
+from access.roles import GRANT_PROFILES, Role
 from engine.current import reading
 from engine.storage.transaction import Transaction
 from models import Building, Inspection

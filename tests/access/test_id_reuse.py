@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from access.accounts import kiosk_display
-from access.caller import GRANT_PROFILES, Caller, Role
+from access.caller import Caller
+from access.roles import GRANT_PROFILES, Role
 from engine.storage.transaction import stored_timestamp
 from tests.conftest import ADA, MOE
 from tests.support import tokens

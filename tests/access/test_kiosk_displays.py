@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from access.accounts import administration, display_maker, kiosk_display, people
-from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
+from access.caller import SERVICE_CALLER, Caller
+from access.roles import GRANT_PROFILES, Role
 from engine.storage.transaction import Transaction
 from tests.conftest import ADA, BOB, MIA, MOE, ROOT
 from tests.support import databases

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from access.accounts import refresh_token
-from access.accounts.refresh_token import RefreshTokens
+from access import refresh_token
+from access.refresh_token import RefreshTokens
 
 KEY, OTHER_KEY = 32 * b"k", 32 * b"o"
 TOKENS = RefreshTokens([KEY])

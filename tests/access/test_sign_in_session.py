@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import people, refresh_token, sign_in
+from access import refresh_token
+from access.accounts import people, sign_in
 from access.accounts.people import claims_for
-from access.accounts.refresh_token import RefreshTokens
 from access.accounts.sign_in import (
     IssuedSession,
     RefreshTokenNotFound,
@@ -18,7 +18,9 @@ from access.accounts.sign_in import (
     SessionRow,
     UserBanned,
 )
-from access.caller import GRANT_PROFILES, Caller, Role
+from access.caller import Caller
+from access.refresh_token import RefreshTokens
+from access.roles import GRANT_PROFILES, Role
 from access.session import SessionGone
 from engine.current import database
 from models.errors import Fault

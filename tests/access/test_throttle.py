@@ -8,7 +8,8 @@ import pytest
 
 from access.accounts import email_disclosure, throttle
 from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_digest, client_address, sign_in_attempt
-from access.caller import GRANT_PROFILES, SERVICE_CALLER, Caller, Role
+from access.caller import SERVICE_CALLER, Caller
+from access.roles import GRANT_PROFILES, Role
 from engine.current import database
 from tests.conftest import ADA, MOE
 from tests.support.signin import ORIGIN, OTHER_ORIGIN, Service, open_service

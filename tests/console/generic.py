@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from access import policy
-from access.caller import GrantProfile, Role
+from access.roles import GrantProfile, Role
 from engine.query.rule import Action
 from models.fields import Model
 from routes.console.components.tables import Table, all_tables

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from access.caller import GRANT_PROFILES, Caller, Role
+from access.caller import Caller
+from access.roles import GRANT_PROFILES, Role
 from routes.console.components.list_query import parse_list_query
 from routes.console.components.lists import listing_of
 from routes.console.components.row_filters import RowFilter

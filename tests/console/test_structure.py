@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import routes.console
-from access.caller import Role
+from access.roles import Role
 
 PACKAGE = Path(routes.console.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))

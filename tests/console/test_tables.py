@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from access.caller import GrantProfile
+from access.roles import GrantProfile
 from engine.query.rule import Action
 from routes.console.components.tables import all_tables, table_of
 from tests.conftest import UNKNOWN_USER_ID

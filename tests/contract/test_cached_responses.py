@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.current import writing
 from engine.query import execute
 from engine.query.catalog import catalog

@@ -9,10 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from access.accounts import access_token, kiosk_display, person, sign_in, throttle
-from access.accounts.refresh_token import RefreshToken
+from access import access_token
+from access.accounts import kiosk_display, person, sign_in, throttle
 from access.accounts.sign_in import SessionRow
-from access.caller import GRANT_PROFILES, Caller, Role
+from access.caller import Caller
+from access.refresh_token import RefreshToken
+from access.roles import GRANT_PROFILES, Role
 from engine import audit
 from engine.query import execute
 from engine.storage.sqlite import ResponseTooLarge

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.query.catalog import catalog
 from engine.query.read.plan import plan_read
 from engine.query.read.skip_scan import partitions_of

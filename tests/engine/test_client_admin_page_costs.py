@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 from pathlib import Path
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
+from access.caller import VisibleRows
 from access.policy import AccessRule
-from engine.query.statement import Binding
-from inspections.reporting.counts import parameter_values, plan_status_counts
+from access.roles import GRANT_PROFILES, Role
+from inspections.reporting.counts import plan_status_counts
+from inspections.reporting.status_counts import calendar_days
 from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio
@@ -118,9 +120,7 @@ def test_page_cost_is_independent_of_distinct_values_of_other_clients(
 def test_counts_with_grants_use_a_covering_index(sizes: list) -> None:
     """A dashboard or chart fetches no row of the own client, whatever grants exist."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    bound = Binding(
-        (), caller_id=ADA, caller_client_id=OWN, new=parameter_values(start_date="2020-01-01", end_date="2021-01-01")
-    )
+    bound = VisibleRows(rule, ADA, OWN).binding(**calendar_days(datetime.date(2025, 6, 1)))
     database = sizes[0].extensions["walkthrough"]
     for plan in (plan_status_counts("sqlite", rule, of_building=False),):
         with sizes[0].app_context(), database.reading() as transaction:

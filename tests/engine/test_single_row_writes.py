@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES, GrantProfile, Role
 from access.policy import AccessRule, permits
+from access.roles import GRANT_PROFILES, GrantProfile, Role
 from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.rule import Action

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from access.session import look_up_caller
 from engine.query.catalog import catalog
 from engine.query.read.plan import plan_read
@@ -39,6 +39,8 @@ from tests.support.costs import (
 )
 
 pytestmark = pytest.mark.sqlite("counts the steps of SQLite's engine")
+
+PARAMETERS = {"caller_id": MOE, "caller_client_id": 1, "visits_since": None}
 
 
 ASKED = [
@@ -83,7 +85,7 @@ def test_manager_list_by_status_uses_a_covering_index(apps: dict[str, Flask]) ->
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, False])
     shape = parse(b"status=eq.completed&order=date_visited.desc").shape
     made = plan_read("sqlite", "inspections", shape, rule)
-    bound = Binding(("completed",), caller_id=MOE, caller_client_id=1, limit=20)
+    bound = Binding(("completed",), PARAMETERS, limit=20)
     database: Database = apps["small"].extensions["walkthrough"]
 
     with apps["small"].app_context(), database.reading() as transaction:
@@ -119,7 +121,7 @@ def test_inspections_of_a_building_are_searched_by_client_and_building(
     rule = AccessRule(GRANT_PROFILES[role, True, True])
     parsed = parse(query.encode())
     made = plan_read("sqlite", relation, parsed.shape, rule)
-    bound = Binding(parsed.values, caller_id=MOE, caller_client_id=1, limit=20)
+    bound = Binding(parsed.values, PARAMETERS, limit=20)
     database: Database = apps["small"].extensions["walkthrough"]
 
     with apps["small"].app_context(), database.reading() as transaction:

@@ -191,8 +191,8 @@ def test_all_columns_of_predicates_decide_rights(cluster: Cluster) -> None:
     """Each entry of users and grants changes rights. A new column of a predicate belongs into `columns_with_rights`."""
     import sqlalchemy as sa
 
-    from access.caller import GRANT_PROFILES
     from access.policy import POLICIES
+    from access.roles import GRANT_PROFILES
 
     read = set()
     for profile in GRANT_PROFILES.values():

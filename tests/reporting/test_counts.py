@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
+from access.caller import VisibleRows
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.current import reading
 from engine.query.statement import Binding, Statement
 from inspections.faults import NoSuchBuilding
 from inspections.reporting import chart, chart_counts, chart_statements, counts, dashboard, status_counts
 from inspections.reporting.chart import Interval, InvalidPeriod
-from inspections.reporting.visible_rows import VisibleRows
 from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases
 from tests.support.applications import open_app
@@ -23,6 +23,7 @@ OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), A
 """The rows of a client admin without grants."""
 ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
 MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+DAYS = status_counts.calendar_days(datetime.date(2025, 6, 1))
 
 
 @pytest.fixture
@@ -346,7 +347,7 @@ def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleR
         chart_statements.plan_outcomes("sqlite", visible.rule),
         counts.plan_readings("sqlite", visible.rule),
     ]
-    bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31")
+    bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31", **DAYS)
 
     for plan in plans:
         steps = steps_of(supposed_large, plan, bound)
@@ -360,7 +361,7 @@ def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: obj
     """No index has the order of types, and no row is sorted (decision 0010)."""
     plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
 
-    steps = steps_of(supposed_large, plan, visible.binding())
+    steps = steps_of(supposed_large, plan, visible.binding(**DAYS))
 
     assert any("USING COVERING INDEX inspections_client_status" in step for step in steps), steps
     assert steps.count("USE TEMP B-TREE FOR GROUP BY") == 1, steps
@@ -370,7 +371,7 @@ def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: obj
 def test_counts_of_a_building_search_by_building(supposed_large: object) -> None:
     plan = counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
 
-    steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1))
+    steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1, **DAYS))
 
     sought = "inspections_client_building (client_id=? AND building_id=?)"
     assert any(sought in step for step in steps), steps
@@ -380,7 +381,7 @@ def test_counts_of_a_building_search_by_building(supposed_large: object) -> None
 @pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
 def test_outcomes_use_covering_indexes(supposed_large: object, visible: VisibleRows) -> None:
     plan = chart_statements.plan_outcomes("sqlite", visible.rule)
-    bound = visible.binding("[1, 2]", start_date="2025-01-01", end_date="2025-12-31")
+    bound = visible.binding(1, 2, start_date="2025-01-01", end_date="2025-12-31")
 
     searched = [step for step in steps_of(supposed_large, plan, bound) if step.startswith("SEARCH t")]
 

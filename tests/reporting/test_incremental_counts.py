@@ -10,13 +10,13 @@ from types import ModuleType
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
+from access.caller import VisibleRows
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.current import reading
 from engine.query.rule import ReadScope
 from engine.storage.versioned_cache import VersionedCache
 from inspections.reporting import changes, chart, chart_counts, chart_statements, counts, dashboard, incremental_counts
-from inspections.reporting.visible_rows import VisibleRows
 from models.audit_log import AuditLog
 from models.building import Building
 from models.fields import Model

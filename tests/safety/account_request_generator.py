@@ -6,7 +6,7 @@ Requests contain only free e-mail addresses and those of users that the caller s
 import random
 from urllib.parse import urlencode
 
-from access.caller import Role
+from access.roles import Role
 from routes.console.session.session_cookie import CookieSigner, SessionCookie
 from tests.safety.request_generator import RequestGenerator
 from tests.safety.service_instances import NOW_SECONDS, HttpRequest, ServiceInstance, make_request

@@ -6,7 +6,7 @@ of a probe decide which probes run first for a mutant.
 
 from collections.abc import Iterable
 
-from access.caller import GrantProfile, Role
+from access.roles import GrantProfile, Role
 from tests.conftest import ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES

@@ -8,8 +8,9 @@ import pytest
 from flask import g
 
 from access import decorators
-from access.accounts.access_token import Claims
-from access.caller import GRANT_PROFILES, Caller
+from access.access_token import Claims
+from access.caller import Caller
+from access.roles import GRANT_PROFILES
 from engine.current import reading
 from engine.query import operators
 from engine.storage.transaction import Transaction

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.query import operators
 from engine.query.read import plan
 from routes import resource

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.query import operators
 from engine.query.read import plan
 from routes.postgrest.querystring import parse

@@ -13,9 +13,10 @@ import sqlalchemy as sa
 from flask import g
 
 from access import decorators, policy
-from access.caller import SERVICE_CALLER, GrantKind, GrantProfile, Role
+from access.caller import SERVICE_CALLER
 from access.policy import FUNCTION_ROLES, POLICIES, Policy, every_row, no_row
 from access.predicate import CALLER, AllOf, AnyOf, Predicate, alias, equals, in_subquery
+from access.roles import GrantKind, GrantProfile, Role
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
 from models.fields import Row
 from routes.functions import rpc

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import pytest
 import sqlalchemy as sa
 
-from access.caller import GRANT_PROFILES, Role
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.query import execute, operators
 from engine.query.catalog import UnknownColumn
 from engine.query.read import plan

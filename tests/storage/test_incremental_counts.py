@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from access.caller import GRANT_PROFILES, Role
+from access.caller import VisibleRows
 from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from engine.storage.database import Database
 from engine.storage.transaction import Transaction
 from inspections.reporting import chart, dashboard
 from inspections.reporting.dashboard import Dashboard, read_dashboard
-from inspections.reporting.visible_rows import VisibleRows
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.sqlite("a server counts anew")

@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 
-from access.caller import GRANT_PROFILES, GrantProfile, Role
 from access.decorators import UnguardedView, check_guards
 from access.policy import FUNCTION_ROLES, POLICIES, AccessRule
+from access.roles import GRANT_PROFILES, GrantProfile, Role
 from engine.query import operators
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
@@ -40,7 +40,7 @@ WEB_IMPORTERS = {
 
 WEB_FREE = ("routes/postgrest/", "routes/gotrue/", "routes/openapi/")
 IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
-ROLE_NAMES = {"access/policy.py", "access/caller.py", "access/assignments.py"}
+ROLE_NAMES = {"access/policy.py", "access/roles.py", "access/assignments.py"}
 """The files that name a role."""
 
 SHARED_FUNCTIONS_MAX = 30

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from access.accounts.access_token import Claims
-from access.caller import Role
+from access.access_token import Claims
+from access.roles import Role
 from engine.storage.database import Database
 from engine.storage.sqlite import Connection
 from tests.conftest import ADA, MOE, ROOT

@@ -7,8 +7,8 @@ matrix. A process of its own, since a model cannot be taken back.
 from typing import ClassVar
 
 from access import policy
-from access.caller import Role
 from access.policy import EVERYTHING, Policy, client_ownership
+from access.roles import Role
 from models import RESOURCES
 from models.fields import ColumnDefault, Model, column, references
 from models.types import BIGINT, INTEGER, TEXT

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from engine.query.catalog import ForeignKey, Relation, catalog
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
-from engine.query.statement import Binding, compile_statement, new_value, parameter
+from engine.query.statement import Binding, compile_statement, parameter
 from engine.storage.transaction import Transaction
 from models.types import Bound
 
@@ -112,9 +112,8 @@ def row_exists(transaction: Transaction, relation_name: str, column: str, value:
     statement = compile_statement(
         sa.select(sa.literal_column("1")).where(table.c[column] == parameter("value")).limit(1),
         transaction.dialect.sa_dialect,
-        {"value": new_value(0)},
     )
-    return transaction.one(statement.sql, statement.bind(Binding(new=(value,)))) is not None
+    return transaction.one(statement.sql, statement.bind(Binding(parameters={"value": value}))) is not None
 
 
 def duplicate_key_details(relation: Relation, constraint: str, values: dict[str, Bound]) -> str | None:

@@ -215,7 +215,9 @@ def default_value(
     if kind is ColumnDefault.COMPUTED:
         rule = DOMAIN_RULES.get(relation.name)
         return rule.default(transaction, binding, attribute.name, row) if rule is not None else None
-    return binding.caller_id if kind is ColumnDefault.CALLER_ID else attribute.stored_default
+    if kind is ColumnDefault.CALLER_ID:
+        return binding.parameters.get("caller_id")
+    return attribute.stored_default
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode

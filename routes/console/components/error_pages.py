@@ -9,8 +9,8 @@ from flask import Response, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from access import policy
+from access.access_token import RefusedClaims
 from access.accounts import kiosk_display
-from access.accounts.access_token import RefusedClaims
 from engine.query.constraints import ForeignKeyViolation, Locked
 from engine.query.write.row_security import RowDenied
 from engine.storage.pool import TooManyConnections

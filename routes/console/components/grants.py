@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from access import assignments, explain, policy
 from access.assignments import InvalidGrantee
-from access.caller import Caller, GrantKind, Role
+from access.caller import Caller
 from access.policy import GRANT_TABLES, AccessRule, GrantTable
+from access.roles import GrantKind, Role
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction

@@ -14,8 +14,9 @@ from urllib.parse import parse_qsl, urlencode
 from flask import Blueprint, Response, g, render_template, request
 
 from access import policy
-from access.caller import Caller, Role
+from access.caller import Caller
 from access.decorators import public
+from access.roles import Role
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
 from routes.console.components.charts import label_filter

@@ -26,7 +26,6 @@ from engine.query.write.insert import Insertion, WriteResult
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
 from inspections import visits
-from inspections.reporting.visible_rows import VisibleRows
 from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
@@ -91,7 +90,7 @@ def select_rows(
 
     With `within`, return only the rows on which the caller may also perform that action.
     """
-    rule: Rule = AccessRule(caller.profile)
+    rule: Rule = caller.rule
     if within is not Action.READ:
         rule = PermittedRows(caller.profile, within)
     query = querystring.parse(text.encode())
@@ -141,7 +140,7 @@ def count_rows(caller: Caller, name: str, text: str) -> int:
     with reading() as transaction:
         result = execute.count(
             transaction,
-            AccessRule(caller.profile),
+            caller.rule,
             binding_of(caller, query.values, NO_LIMIT, 0),
             relation=relation(name),
             query=query,
@@ -163,16 +162,12 @@ def conducts(caller: Caller, inspection_id: int) -> bool:
         return visits.read_visit(transaction, caller, inspection_id).is_conducted
 
 
-def visible_to(caller: Caller) -> VisibleRows:
-    return VisibleRows(AccessRule(caller.profile), caller.id, caller.client_id, caller.visits_since)
-
-
 def relation(name: str) -> Relation:
     return catalog().relations[name]
 
 
 def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
-    return Binding(values, caller.id, caller.client_id, limit, offset, EMBEDDED_MAX, visits_since=caller.visits_since)
+    return Binding(values, caller.parameters, limit, offset, EMBEDDED_MAX)
 
 
 # Writing
@@ -186,12 +181,11 @@ def insert(name: str, row: Row) -> str:
         policy.require(caller.profile, Action.INSERT, target.model)
         written = execute.insert(
             transaction,
-            AccessRule(caller.profile),
+            caller.rule,
             binding_of(caller),
             relation=target,
             insertion=Insertion([row], tuple(row)),
             shape=None,
-            check_row_count=accept_any_count,
         )
     return ",".join(map(str, written.keys[0]))
 
@@ -219,20 +213,8 @@ def write(
     policy.require(caller.profile, action, target.model)
     query = querystring.parse(text.encode())
     assert query.shape.root.conditions, "a write needs a filter"
-    written = run(
-        transaction,
-        AccessRule(caller.profile),
-        binding_of(caller, query.values),
-        relation=target,
-        query=query,
-        shape=None,
-        check_row_count=accept_any_count,
-    )
+    written = run(transaction, caller.rule, binding_of(caller, query.values), relation=target, query=query, shape=None)
     return len(written.keys)
-
-
-def accept_any_count(count: int) -> None:
-    """Accept any number of written rows: the filters name rows by key."""
 
 
 # Functions

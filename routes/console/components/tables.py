@@ -12,7 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from access import policy
-from access.caller import Caller, GrantProfile, Role
+from access.caller import Caller
+from access.roles import GrantProfile, Role
 from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
 from engine.query.rule import Action
 from models.errors import Fault

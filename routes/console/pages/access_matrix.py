@@ -13,9 +13,10 @@ from urllib.parse import quote, urlencode
 from flask import Response, g, request
 
 from access.assignments import IDS_MAX
-from access.caller import Caller, GrantKind, GrantProfile, Role
+from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import GRANT_TABLES, AccessRule
+from access.roles import GrantKind, GrantProfile, Role
 from engine.current import writing
 from engine.query.rule import Action
 from models import Building, ClientManagerBuildingAccess

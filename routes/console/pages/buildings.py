@@ -5,7 +5,7 @@ from __future__ import annotations
 from access.caller import Caller
 from engine.current import reading
 from inspections.reporting.dashboard import read_building_stats
-from routes.console.components import charts, grants, queries
+from routes.console.components import charts, grants
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
 from routes.console.pages.dashboard import OPEN
 from routes.console.pages.duties import apply_action, duties_section
@@ -15,7 +15,7 @@ NAME = "buildings"
 
 def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     with reading() as transaction:
-        numbers = read_building_stats(transaction, queries.visible_to(caller), row["id"])
+        numbers = read_building_stats(transaction, caller.visible_rows(), row["id"])
         today = transaction.today
     return "building_statistics.html", {
         "beside": True,

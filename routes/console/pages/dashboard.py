@@ -38,7 +38,7 @@ def dashboard(caller: Caller) -> Response:
         problem = fault_message(fault)
         drawn = NO_CHART
     with reading() as transaction:
-        numbers = read_dashboard(transaction, queries.visible_to(caller))
+        numbers = read_dashboard(transaction, caller.visible_rows())
         # The steps count every row, so only a role that may create clients sees them.
         steps = read_first_steps(transaction) if policy.permits(caller.profile, Action.INSERT, Client) else []
         today = transaction.today
@@ -81,7 +81,7 @@ def requested_chart(caller: Caller) -> chart.Chart:
     """Return the chart of the dates in the URL, or of the last twelve months."""
     start, end = (read_date(text) if (text := request.args.get(name, "").strip()) else None for name in ("from", "to"))
     with reading() as transaction:
-        drawn = chart.read_chart(transaction, queries.visible_to(caller), start, end)
+        drawn = chart.read_chart(transaction, caller.visible_rows(), start, end)
     if len(drawn.series) > charts.POINTS_MAX:
         raise chart.InvalidPeriod("Choose dates at most ten years apart")
     return drawn

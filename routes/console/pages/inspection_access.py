@@ -8,10 +8,11 @@ from __future__ import annotations
 from flask import Response, g, request
 
 from access import explain
-from access.caller import Caller, GrantKind, Role
+from access.caller import Caller
 from access.decorators import load_caller
 from access.explain import Reason
 from access.policy import GRANT_TABLES, inspection_grant
+from access.roles import GrantKind, Role
 from engine.current import reading, writing
 from engine.query.rule import Action
 from models import ClientManagerInspectionAccess, Inspection

@@ -9,7 +9,8 @@ from flask import Response
 from flask.blueprints import BlueprintSetupState
 
 from access import policy
-from access.caller import Caller, Role
+from access.caller import Caller
+from access.roles import Role
 from engine.query.rule import Action
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records

@@ -11,8 +11,9 @@ from access.accounts import administration, email_disclosure
 from access.accounts.administration import UserRequest
 from access.accounts.person import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
-from access.caller import Caller, GrantKind, Role
+from access.caller import Caller
 from access.decorators import load_caller
+from access.roles import GrantKind, Role
 from engine.current import reading
 from engine.query.rule import Action
 from inspections.inspectors import LINKED_ROLE

@@ -17,11 +17,12 @@ from flask import Response, current_app, g, request
 from werkzeug.datastructures import MultiDict
 
 from access import policy
+from access.access_token import RefusedClaims
 from access.accounts import kiosk_display
-from access.accounts.access_token import RefusedClaims
 from access.accounts.sign_in import IssuedSession
-from access.caller import Caller, GrantProfile, Role
+from access.caller import Caller
 from access.decorators import authenticator, current_time, load_caller, may_administer, require, set_requirement
+from access.roles import GrantProfile, Role
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.transaction import Transaction

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from itsdangerous import BadData, Signer, URLSafeSerializer
 
-from access.accounts.access_token import Claims
-from access.caller import Role
+from access.access_token import Claims
+from access.roles import Role
 
 IDLE_SECONDS_MAX = 12 * 3_600
 AGE_SECONDS_MAX = 7 * 24 * 3_600

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from itsdangerous import BadSignature, Signer
 
-from access.caller import Role
+from access.roles import Role
 from models.errors import Fault
 from models.types import read_uuid
 
