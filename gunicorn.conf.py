@@ -25,7 +25,8 @@ from gunicorn.workers.base import Worker  # noqa: E402
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
 from routes.http import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
-from serving import shutdown, standard_error  # noqa: E402
+from serving import shutdown  # noqa: E402
+from serving.standard_error import STANDARD_ERROR  # noqa: E402
 from serving.start import checks, descriptors, memory, ports  # noqa: E402
 from serving.worker import limits  # noqa: E402
 
@@ -161,13 +162,12 @@ def on_reload(server: Arbiter) -> None:
 def pre_exec(server: Arbiter) -> None:
     """At SIGUSR2, refuse in the forked child. A second server could lock neither the file nor the port."""
     server.log.warning("USR2 is refused: only one server may run; stop it and start it again")
-    standard_error.flush_all()
+    STANDARD_ERROR.flush()
     os._exit(0)
 
 
 def pre_fork(server: Arbiter, worker: Worker) -> None:
     worker.exit_flag = server.exit_flags.create()
-    worker.serves_reads = server.serving_lock is not None  # of an SQLite file
     shutdown.block_stop_signals()  # until the worker has installed its handlers
 
 
@@ -181,7 +181,7 @@ def worker_exit(server: Arbiter, worker: Worker) -> None:
     if worker.pid == os.getpid():
         shutdown.close_database(getattr(worker, "wsgi", None))
         worker.exit_flag.set()
-        standard_error.flush_all()
+        STANDARD_ERROR.flush()
 
 
 def child_exit(server: Arbiter, worker: Worker) -> None:

@@ -11,6 +11,7 @@ import os
 import shlex
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ import config
 from engine.storage.server_lock import AlreadyServed, is_served
 from serving.start import checks as start
 from serving.start import demo
-from serving.start.commands import CommandFailed, flask
+from serving.start.commands import CommandFailed
 
 DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
 
@@ -65,10 +66,8 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     if is_served(path):  # before the address is printed
         raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
-    if is_first:
-        flask(environ, "create-database")
-    if path is not None and not start.may_be_served(path):
-        _become_gunicorn(environ)  # which refuses the file
+    if path is not None:
+        start.require_usable(None, partial(start.create_database, settings))
     lines = _addresses(url, settings, path)
     if is_demo:
         lines += [demo.introduce(environ, url, settings["ANON_KEY"] or "")]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-import logging.config
 import sys
 import threading
 import traceback
@@ -21,7 +20,7 @@ from typing import Any, Final
 
 from gunicorn.glogging import Logger
 
-from serving.standard_error import BatchHandler
+from serving.standard_error import STANDARD_ERROR
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 FRAMES_MAX: Final = 20  # the innermost ones of an exception
@@ -66,11 +65,12 @@ class JsonLogger(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         configure(cfg.loglevel.upper())
-        for index, handler in enumerate(self.error_log.handlers):
+        for handler in list(self.error_log.handlers):
             if type(handler) is logging.StreamHandler:
-                self.error_log.handlers[index] = handler = BatchHandler(handler.stream)
-                handler._gunicorn = True
-            handler.setFormatter(JsonLines())
+                self.error_log.removeHandler(handler)
+                self.error_log.propagate = True  # to the root logger's handler
+            else:
+                handler.setFormatter(JsonLines())
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
         """Log nothing: the application logs one line for each request (`routes/http/request_log.py`)."""
@@ -86,22 +86,10 @@ def configure(level: str) -> None:
     # No line names a caller, thread or process; looking them up costs as much as the rest of a record.
     logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging.config.dictConfig(
-        {
-            "version": 1,
-            "disable_existing_loggers": False,
-            "formatters": {"json": {"()": JsonLines}},
-            "handlers": {
-                "stderr": {
-                    "class": "serving.standard_error.BatchHandler",
-                    "stream": "ext://sys.stderr",
-                    "formatter": "json",
-                }
-            },
-            "root": {"level": "WARNING", "handlers": ["stderr"]},
-            "loggers": {"walkthrough": {"level": level}},
-        }
-    )
+    STANDARD_ERROR.setFormatter(JsonLines())
+    logging.root.handlers[:] = [STANDARD_ERROR]
+    logging.root.setLevel(logging.WARNING)
+    logging.getLogger("walkthrough").setLevel(level)
 
 
 def watch_threads() -> None:

@@ -1,7 +1,7 @@
-"""Write log lines to standard error in batches, from a background thread: no request waits for the reader.
+"""Write log lines to standard error from a thread: no request waits for the reader.
 
-The reader may stop reading, such as a supervisor that hangs or a terminal after Ctrl-S. A write to a full pipe blocks.
-The writer thread waits for one second, then drops the lines. It reports their number once the pipe takes data again.
+The reader may stop reading, such as a supervisor that hangs or a terminal after Ctrl-S. The queue of lines is bounded.
+Lines that a full queue drops are counted, and a line says their number once the queue takes lines again.
 """
 
 from __future__ import annotations
@@ -9,150 +9,82 @@ from __future__ import annotations
 import logging
 import os
 import select
-import threading
 import time
-import weakref
-from collections import deque
+from contextlib import suppress
+from logging.handlers import QueueHandler, QueueListener
+from queue import Full, Queue
 from typing import Any, Final
 
-BATCH_SECONDS: Final = 0.025  # a line is written within twice that time
+BATCH_SECONDS: Final = 0.025  # a thread that woke for each line would compete with requests
 LINES_MAX: Final = 20_000  # pending, of about 250 bytes each
-PATIENCE_SECONDS: Final = 1.0
-PIECE_BYTES: Final = 4_096  # a pipe that is writable takes at least this much
+FLUSH_SECONDS_MAX: Final = 2.0
 
 
-class BatchHandler(logging.StreamHandler[Any]):
-    """A handler whose lines a background thread writes. `flush` writes them now."""
+class LineHandler(QueueHandler):
+    """A handler whose lines a thread writes. `flush` waits for FLUSH_SECONDS_MAX at most."""
 
-    _gunicorn = False
-    """gunicorn finds its own handlers by this attribute."""
+    queue: Queue[str]
 
-    def __init__(self, stream: Any = None) -> None:
-        super().__init__(stream)
-        self.dropped = 0  # lines since the last successful write
-        self.is_cut = False  # the last written line has no end
-        self.polled: tuple[int, select.poll] | None = None
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(Queue())
+        self.descriptor = descriptor
         self.reset()
-        ALL.add(self)
+        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
-        """Start with no lines and no writer, as in a forked child: the parent writes its own lines."""
-        self.lines: deque[str] = deque()
-        self.wake = threading.Event()
-        self.writing = threading.Lock()
-        self.writer: threading.Thread | None = None
+        """Start with no lines and no thread, as in a forked child: the parent writes its own lines."""
+        self.queue = Queue(LINES_MAX)
+        self.writer: LineWriter | None = None
+        self.dropped = 0
 
-    def emit(self, record: logging.LogRecord) -> None:
-        if descriptor_of(self.stream) is None:
-            super().emit(record)
-            return
-        try:
-            line = self.format(record)
-        except RecursionError:
-            raise
-        except Exception:  # noqa: BLE001  # as in logging: an error must not reach the caller
-            self.handleError(record)
-            return
-        if len(self.lines) >= LINES_MAX:
-            self.dropped += 1
-            return
-        self.lines.append(line)
-        if not self.wake.is_set():
-            self.wake.set()
-            if self.writer is None:
-                self.start_writer()
+    def prepare(self, record: logging.LogRecord) -> Any:
+        return self.format(record)
 
-    def start_writer(self) -> None:
-        self.writer = threading.Thread(target=self.run, name="log-writer", daemon=True)
-        try:
+    def enqueue(self, line: Any) -> None:
+        if self.writer is None:
+            self.writer = LineWriter(self.queue, self.descriptor)
             self.writer.start()
-        except RuntimeError:  # the interpreter is ending, and logging flushes all handlers
-            self.writer = None
-
-    def run(self) -> None:
-        while True:
-            self.wake.wait()
-            time.sleep(BATCH_SECONDS)
-            self.wake.clear()
-            self.write_lines()
+        try:
+            if self.dropped:
+                self.queue.put_nowait(self.format(dropped_record(self.dropped)))
+                self.dropped = 0
+            self.queue.put_nowait(line)
+        except Full:
+            self.dropped += 1
 
     def flush(self) -> None:
-        """Write all pending lines. logging also calls this when the interpreter ends."""
-        if descriptor_of(self.stream) is None:
-            super().flush()
-        else:
-            self.write_lines()  # waits for a batch in progress
-
-    def write_lines(self) -> None:
-        if not self.writing.acquire(timeout=2 * PATIENCE_SECONDS):
-            return
-        try:
-            descriptor = descriptor_of(self.stream)
-            batch = [self.lines.popleft() for _ in range(len(self.lines))]
-            if descriptor is not None and batch:
-                self.write(descriptor, batch)
-        except OSError:
-            self.dropped += len(batch)
-        finally:
-            self.writing.release()
-
-    def write(self, descriptor: int, batch: list[str]) -> None:
-        """Write lines for as long as the descriptor takes data within PATIENCE_SECONDS."""
-        before = self.dropped
-        notice = [self.format(self.notice())] if before else []
-        start = self.terminator if self.is_cut else ""
-        text = start + self.terminator.join([*notice, *batch, ""])
-        rest = text.encode(errors="backslashreplace")
-        whole, seconds = len(rest), 0.0 if before else PATIENCE_SECONDS
-        written = b""
-        while rest and self.takes(descriptor, seconds):
-            written = rest[: os.write(descriptor, first_piece(rest))]
-            rest = rest[len(written) :]
-        if len(rest) < whole:
-            self.dropped, self.is_cut = self.dropped - before, not written.endswith(b"\n")
-        lost = rest.count(b"\n") - (1 if self.is_cut and len(rest) < whole else 0)
-        self.dropped += min(lost, len(batch))
-
-    def notice(self) -> logging.LogRecord:
-        """Return a record of how many lines were dropped."""
-        message = f"{self.dropped} lines were dropped: standard error was not read"
-        return logging.LogRecord("walkthrough", logging.WARNING, "", 0, message, None, None)
-
-    def takes(self, descriptor: int, seconds: float) -> bool:
-        """Return whether a write would not block, or would fail, within `seconds`."""
-        if self.polled is None or self.polled[0] != descriptor:
-            self.polled = descriptor, select.poll()
-            self.polled[1].register(descriptor, select.POLLOUT)
-        return bool(self.polled[1].poll(int(seconds * 1_000)))
+        """Wait until all pending lines are written. logging also calls this when the interpreter ends."""
+        with self.queue.all_tasks_done:
+            self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FLUSH_SECONDS_MAX)
 
 
-ALL: Final[weakref.WeakSet[BatchHandler]] = weakref.WeakSet()
-"""Every handler of this process."""
+class LineWriter(QueueListener):
+    """The thread. It writes to the descriptor: the interpreter could not end while a thread waits in `sys.stderr`."""
+
+    queue: Queue[str]
+
+    def __init__(self, queue: Queue[str], descriptor: int) -> None:
+        super().__init__(queue)
+        self.descriptor = descriptor
+
+    def dequeue(self, block: bool) -> Any:
+        if self.queue.empty():
+            time.sleep(BATCH_SECONDS)
+        return self.queue.get(block)
+
+    def handle(self, line: Any) -> None:
+        rest = f"{line}\n".encode(errors="backslashreplace")
+        with suppress(OSError):
+            while rest:
+                try:
+                    rest = rest[os.write(self.descriptor, rest) :]
+                except BlockingIOError:  # another process may have made a shared pipe non-blocking
+                    select.select([], [self.descriptor], [])
 
 
-def first_piece(text: bytes) -> bytes:
-    """Return the whole lines within PIECE_BYTES, which no other process can divide, or the start of a longer line."""
-    end = len(text) if len(text) <= PIECE_BYTES else text.rfind(b"\n", 0, PIECE_BYTES) + 1
-    return text[: end or PIECE_BYTES]
+def dropped_record(count: int) -> logging.LogRecord:
+    message = f"{count} lines were dropped: standard error was not read"
+    return logging.LogRecord("walkthrough", logging.WARNING, "", 0, message, None, None)
 
 
-def reset_all() -> None:
-    for handler in list(ALL):
-        handler.reset()
-
-
-def flush_all() -> None:
-    for handler in list(ALL):
-        handler.flush()
-
-
-os.register_at_fork(after_in_child=reset_all)
-
-
-def descriptor_of(stream: Any) -> int | None:
-    """Return the descriptor of a stream; None for a stream in memory."""
-    try:
-        descriptor: int = stream.fileno()
-    except (OSError, ValueError, AttributeError):
-        return None
-    return descriptor
+STANDARD_ERROR: Final = LineHandler(2)

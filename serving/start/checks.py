@@ -10,7 +10,6 @@ import os
 import selectors
 import signal
 import socket
-import stat
 import sys
 import tempfile
 import time
@@ -23,11 +22,9 @@ from typing import NoReturn
 
 import click
 
-from engine.schema.migrations import APPLICATION_ID, schema_version
+import config
 from engine.storage.server_lock import AlreadyServed, ServingLock
-
-HEADER_BYTES = 105
-MAGIC = b"SQLite format 3\0"
+from serving.shutdown import close_database
 
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # for a file of several gigabytes on a slow disk
@@ -39,27 +36,6 @@ Check = Callable[[], None]
 
 class StartRefused(Exception):
     """The server does not start. The message is one line."""
-
-
-def may_be_served(database: Path) -> bool:
-    """Return whether the file's header allows it to be served: it names the application and its schema version.
-
-    The header is read as bytes: the import of what opens the file takes half of a start.
-    """
-    try:
-        if not stat.S_ISREG(database.lstat().st_mode):
-            return False
-        with database.open("rb") as file:
-            head = file.read(HEADER_BYTES)
-    except OSError:
-        return False
-    if not head:  # a new file
-        return True
-    version, application_id, tables = (
-        int.from_bytes(head[begin:end]) for begin, end in ((60, 64), (68, 72), (103, 105))
-    )
-    is_new = (version, application_id, tables) == (0, 0, 0)
-    return head.startswith(MAGIC) and (is_new or (application_id == APPLICATION_ID and version <= schema_version()))
 
 
 def claim(database: Path) -> ServingLock:
@@ -122,6 +98,14 @@ def require_usable(lock: ServingLock | None, check: Check, what: str = "the chec
         if lock is not None:
             lock.give_back()
         raise StartRefused(f"{what} failed: {last_line(output)}")
+
+
+def create_database(settings: config.Settings) -> None:
+    """Create or migrate the database; raise NotStarted for a file of another kind or version."""
+    from app import create_app
+
+    config.set_inherited(settings)
+    close_database(create_app())
 
 
 def report_wait(what: str) -> None:

@@ -2,9 +2,6 @@
 
 The main loop accepts connections and receives heads and bodies without blocking. A slow or silent client
 holds a buffer, not a thread. A thread runs the application and sends the response.
-
-The main loop itself serves reads of an SQLite file: a hand-over to a thread takes longer than most of them. A stand-in
-thread runs the loop while a read takes longer than STALL_SECONDS.
 """
 
 from __future__ import annotations
@@ -12,13 +9,10 @@ from __future__ import annotations
 import errno
 import selectors
 import socket
-import threading
 import time
-from collections import deque
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import gunicorn.http.wsgi
@@ -33,12 +27,6 @@ from serving.worker.request import BufferedRequest, SettingsCache
 from serving.worker.response import SingleWriteResponse, http_date
 
 SWEEP_SECONDS = 0.25
-STALL_SECONDS = 0.003
-RUNNER_IDLE_SECONDS = 0.1
-# Few threads are the fastest: they compete for the interpreter lock at each call into SQLite. Writers need several to
-# share a COMMIT. The main loop starts another thread when no request has begun for STALL_SECONDS.
-RUNNERS_AT_ONCE = 4
-READS = ("GET", "HEAD", "OPTIONS")
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
 NOT_ACCEPTED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)
 
@@ -51,26 +39,15 @@ class BufferingWorker(StoppableWorker):
 
     cfg: Any
 
-    serves_reads = True
-    """Whether the main loop serves reads itself. A read of PostgreSQL waits for the server; threads wait together."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.idle: Queue = {}
         self.receiving: Queue = {}
         self.serving: Queue = {}
         self.lingering: Queue = {}
-        self.ready: SimpleQueue[tuple[ClientConnection, BufferedRequest]] = SimpleQueue()
-        self._runners: set[object] = set()
-        self._started = self._seen = 0  # requests that threads have begun
-        self._stalled = 0.0
         self._notified = 0.0
         self.buffered = 0  # bytes of requests that arrived in pieces
         self._next_sweep = 0.0
-        self.inline: deque[tuple[ClientConnection, BufferedRequest]] = deque()  # for the main loop to serve
-        self._loop_lock = threading.Lock()  # of the thread that runs the loop: the main thread or its stand-in
-        self._is_serving = threading.Event()
-        self._inline_count = 0  # of begun and ended inline requests; odd during one
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
@@ -82,60 +59,14 @@ class BufferingWorker(StoppableWorker):
 
     # The main loop
 
-    def run(self) -> None:
-        threading.Thread(target=run_logged, args=(self._stand_in,), name="stand-in", daemon=True).start()
-        with self._loop_lock:
-            super().run()
-
     def notify(self) -> None:
         if time.monotonic() > self._notified + 1:
             self._notified = time.monotonic()
             super().notify()
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        self._dispatch(timeout)
-        while self.inline:
-            self._serve_inline(*self.inline.popleft())
-
-    def _serve_inline(self, conn: ClientConnection, request: BufferedRequest) -> None:
-        """Serve a request in the main thread. A stand-in may run the loop meanwhile."""
-        self._inline_count += 1
-        if not self._is_serving.is_set():
-            self._is_serving.set()
-        self._loop_lock.release()
-        try:
-            self._serve(conn, request)
-        finally:
-            self._inline_count += 1
-            if not self._loop_lock.acquire(blocking=False):
-                self.method_queue.defer(bool)  # wakes the stand-in
-                self._loop_lock.acquire()
-
-    def _stand_in(self) -> None:
-        """Run the loop while the main thread serves one request for longer than STALL_SECONDS."""
-        while self._is_serving.wait():
-            self._is_serving.clear()
-            count = self._inline_count
-            time.sleep(STALL_SECONDS)
-            while count % 2 and count == self._inline_count:
-                with self._loop_lock:
-                    while self.inline:
-                        self._hand_over(*self.inline.popleft())
-                    self._dispatch(SWEEP_SECONDS)
-                    self.murder_pending()
-                    self.notify()
-
-    def _dispatch(self, timeout: float) -> None:
-        if not self.ready.empty():
-            timeout = STALL_SECONDS
-        elif self.receiving or self.lingering or not self.alive:
-            timeout = SWEEP_SECONDS
-        super().wait_for_and_dispatch_events(timeout)
-        now = time.monotonic()
-        if self.ready.empty() or self._started != self._seen:
-            self._seen, self._stalled = self._started, now + STALL_SECONDS
-        elif now > self._stalled:
-            self._start_runner()
+        is_sweep_due = self.receiving or self.lingering or not self.alive
+        super().wait_for_and_dispatch_events(SWEEP_SECONDS if is_sweep_due else timeout)
 
     def accept(self, listener: Any) -> None:
         try:
@@ -197,16 +128,7 @@ class BufferingWorker(StoppableWorker):
             conn.began = conn.body_began = 0.0
             request.arrived = now = time.monotonic()
             self._move(conn, self.serving, now + limits.REQUEST_SECONDS_MAX)
-            if self.serves_reads and request.method in READS:
-                self.inline.append((conn, request))
-            else:
-                self._hand_over(conn, request)
-
-    def _hand_over(self, conn: ClientConnection, request: BufferedRequest) -> None:
-        """Have a thread serve a request."""
-        self.ready.put((conn, request))
-        if len(self._runners) < RUNNERS_AT_ONCE:
-            self._start_runner()
+            self.tpool.submit(run_logged, partial(self._serve, conn, request))
 
     def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()
@@ -281,27 +203,6 @@ class BufferingWorker(StoppableWorker):
             self._close(conn)
 
     # The threads
-
-    def _start_runner(self) -> None:
-        """Start a thread that serves `ready` requests, unless all threads do."""
-        self._stalled = time.monotonic() + STALL_SECONDS
-        if len(self._runners) < self.cfg.threads:
-            runner = object()
-            self._runners.add(runner)
-            self.tpool.submit(run_logged, partial(self._run_ready, runner))
-
-    def _run_ready(self, runner: object) -> None:
-        """Serve requests one after another until none came for RUNNER_IDLE_SECONDS."""
-        try:
-            while True:
-                try:
-                    conn, request = self.ready.get(timeout=RUNNER_IDLE_SECONDS)
-                except Empty:
-                    return
-                self._started += 1
-                self._serve(conn, request)
-        finally:
-            self._runners.discard(runner)
 
     def _serve(self, conn: ClientConnection, request: BufferedRequest) -> None:
         is_kept_alive = False

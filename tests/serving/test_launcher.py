@@ -116,10 +116,12 @@ def create_wal_database(file: Path) -> None:
 
 
 @pytest.mark.parametrize("create", [open_app, create_wal_database, Path.touch], ids=["ours", "plain", "empty"])
-def test_usable_file_is_accepted(tmp_path, create):
+def test_usable_file_is_served(tmp_path, monkeypatch, capsys, create):
     create(tmp_path / "walkthrough.db")
 
-    assert start.may_be_served(tmp_path / "walkthrough.db")
+    launch(tmp_path, monkeypatch, ANON_KEY="anon")
+
+    assert f"database     {tmp_path}/walkthrough.db" in capsys.readouterr().out
 
 
 def test_lock_that_is_not_a_file_is_reported_in_one_line(tmp_path):

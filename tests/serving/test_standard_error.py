@@ -1,23 +1,24 @@
-"""A thread writes log lines in batches: requests do not wait for the reader, and a stop loses no line."""
+"""A thread writes log lines: requests do not wait for the reader, and a stop loses no line."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import logging
 import os
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from serving import standard_error as stderr
+from serving import standard_error
+from serving.standard_error import LineHandler
 from tests.durability.served import PROJECT, serving
 from tests.http.service import ask, served_over
+from tests.support.waiting import until
 
 PIPE_BYTES = 4_096
 
@@ -34,80 +35,69 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.fixture
-def write_line(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 0.01)
-    with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
-        handler = stderr.BatchHandler(stream)
-
-        def write(line: str) -> None:
-            handler.handle(logging.makeLogRecord({"msg": line}))
-            handler.flush()
-
-        yield write
+def handler(pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> LineHandler:
+    monkeypatch.setattr(standard_error, "LINES_MAX", 20)
+    monkeypatch.setattr(standard_error, "FLUSH_SECONDS_MAX", 0.1)
+    return LineHandler(pipe[1])
 
 
-def ends_in_time(task: Callable[[], None]) -> bool:
-    """Return whether a task ends within 20 s."""
-    thread = threading.Thread(target=task, daemon=True)
-    thread.start()
-    thread.join(20)
-    return not thread.is_alive()
+def log(handler: LineHandler, *lines: str) -> None:
+    for line in lines:
+        handler.handle(logging.makeLogRecord({"msg": line}))
 
 
-def test_lines_dropped_by_a_full_pipe_are_counted(pipe: tuple[int, int], write_line: Callable[[str], None]) -> None:
-    line = "x" * 999
-
-    assert ends_in_time(lambda: [write_line(line) for _ in range(10)])
-
-    read = os.read(pipe[0], 1 << 16)
-    count = read.count(b"\n")
-    assert 0 < count < 10
-    assert read == f"{line}\n".encode() * count
-    write_line("read again")
-    expected = f"{10 - count} lines were dropped: standard error was not read\nread again\n"
-    assert os.read(pipe[0], 1 << 16) == expected.encode()
-    write_line("and again")
-    assert os.read(pipe[0], 1 << 16) == b"and again\n"
+def read_all(descriptor: int) -> bytes:
+    read = b""
+    with contextlib.suppress(BlockingIOError):
+        while piece := os.read(descriptor, 1 << 16):
+            read += piece
+    return read
 
 
-def test_truncated_line_ends_before_the_next_one(pipe: tuple[int, int], write_line: Callable[[str], None]) -> None:
-    assert ends_in_time(lambda: write_line("x" * 3 * PIPE_BYTES))
+def test_lines_dropped_by_a_full_queue_are_counted(pipe: tuple[int, int], handler: LineHandler) -> None:
+    """Nothing reads: the pipe and the queue of 20 lines fill."""
+    log(handler, *["x" * 999] * 200)
+    dropped, read = handler.dropped, bytearray()
 
-    assert os.read(pipe[0], 1 << 16) == b"x" * PIPE_BYTES
-    write_line("next")
-    assert os.read(pipe[0], 1 << 16) == b"\nnext\n"
+    until(lambda: read.extend(read_all(pipe[0])) or not handler.queue.unfinished_tasks)
+    log(handler, "after")
+    until(lambda: read.extend(read_all(pipe[0])) or read.endswith(b"after\n"))
 
-
-def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
-    """Each write ends with a line: the lines of another process stand between writes."""
-    written: list[bytes] = []
-    with (tmp_path / "log").open("w") as stream:
-        handler = stderr.BatchHandler(stream)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "write", lambda _, piece: written.append(piece) or len(piece))
-            handler.write(stream.fileno(), ["x" * 300] * 100)
-
-    assert b"".join(written) == (b"x" * 300 + b"\n") * 100
-    assert all(piece.endswith(b"\n") and len(piece) <= PIPE_BYTES for piece in written)
+    lines = read.decode().splitlines()
+    assert 0 < dropped < 200
+    assert lines[-2:] == [f"{dropped} lines were dropped: standard error was not read", "after"]
+    assert lines[:-2] == ["x" * 999] * (200 - dropped)
 
 
-def test_line_longer_than_the_pipe_is_written_completely(
-    pipe: tuple[int, int], write_line: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stderr, "PATIENCE_SECONDS", 20.0)
+def test_line_longer_than_the_pipe_is_written_completely(pipe: tuple[int, int], handler: LineHandler) -> None:
+    line, read = "ü" * (5 * PIPE_BYTES // 2), b""
+
+    log(handler, line)
+
     os.set_blocking(pipe[0], True)
-    read = []
+    while len(read) <= 5 * PIPE_BYTES:
+        read += os.read(pipe[0], 1_000)
+    assert read.decode() == line + "\n"
 
-    def read_all() -> None:
-        while sum(map(len, read)) <= 5 * PIPE_BYTES:
-            read.append(os.read(pipe[0], 1_000))
 
-    reader = threading.Thread(target=read_all)
-    reader.start()
-    write_line("ü" * (5 * PIPE_BYTES // 2))
-    reader.join(20)
+def test_pipe_that_another_process_made_non_blocking_loses_no_line(pipe: tuple[int, int], handler: LineHandler) -> None:
+    os.set_blocking(pipe[1], False)
+    lines, read = ["x" * 999] * 10, b""
 
-    assert b"".join(read).decode() == "ü" * (5 * PIPE_BYTES // 2) + "\n"
+    log(handler, *lines)
+
+    os.set_blocking(pipe[0], True)
+    while len(read) < 10_000:
+        read += os.read(pipe[0], 1_000)
+    assert read.decode().splitlines() == lines
+
+
+def test_flush_does_not_wait_for_a_full_pipe(handler: LineHandler) -> None:
+    log(handler, "x" * 2 * PIPE_BYTES)
+
+    handler.flush()
+
+    assert handler.queue.unfinished_tasks == 1
 
 
 @pytest.mark.sqlite("no database is involved")
@@ -121,43 +111,6 @@ def test_service_with_a_blocked_log_answers_and_stops(base_file: Path, tmp_path:
     assert statuses == [200] * 60
     assert ended == 0
     assert not (tmp_path / "served" / "walkthrough.db.serving").exists()
-
-
-@pytest.fixture
-def handler(pipe: tuple[int, int]) -> Iterator[stderr.BatchHandler]:
-    with os.fdopen(os.dup(pipe[1]), "w", encoding="utf-8") as stream:
-        handler = stderr.BatchHandler(stream)
-        yield handler
-        handler.lines.clear()
-        with handler.writing:  # a write in progress ends before its descriptor is reused
-            pass
-
-
-def test_logging_does_not_wait_for_a_full_pipe(handler: stderr.BatchHandler) -> None:
-    began = time.monotonic()
-
-    for _ in range(stderr.LINES_MAX // 2):
-        handler.handle(logging.makeLogRecord({"msg": "x" * 99}))
-
-    assert time.monotonic() - began < stderr.PATIENCE_SECONDS
-
-
-def test_queue_of_lines_is_limited(handler: stderr.BatchHandler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stderr, "LINES_MAX", 5)
-    handler.wake.set()  # the writer has not begun
-
-    for _ in range(8):
-        handler.handle(logging.makeLogRecord({"msg": "x"}))
-
-    assert (len(handler.lines), handler.dropped) == (5, 3)
-
-
-def test_line_is_written_without_a_flush(pipe: tuple[int, int], handler: stderr.BatchHandler) -> None:
-    os.set_blocking(pipe[0], True)
-
-    handler.handle(logging.makeLogRecord({"msg": "x"}))
-
-    assert os.read(pipe[0], 100) == b"x\n"
 
 
 LAST_LINES = """

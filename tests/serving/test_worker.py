@@ -216,6 +216,19 @@ def test_refused_connections_that_stay_open_delay_no_request(server):
         assert all(is_answering(server) for _ in range(5))
 
 
+def test_readers_that_stop_delay_no_request(tmp_path):
+    """The shipped deadline applies. Each of the two workers has some ten clients that read 1 MiB and stop."""
+    with serving(tmp_path, SHIPPED_DEADLINES_APPLICATION) as server, contextlib.ExitStack() as crowd:
+        for _ in range(20):
+            reader = crowd.enter_context(server.connect())
+            reader.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+            received = 0
+            while received < 1 << 20:
+                received += len(reader.recv(65_536))
+
+        assert all(is_answering(server) for _ in range(40))
+
+
 def test_slow_reader_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
