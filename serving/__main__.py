@@ -67,6 +67,7 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
         raise start.StartRefused(str(AlreadyServed(path)))
     is_first = path is not None and not os.path.lexists(path)
     if path is not None:
+        start.load("app")  # before the time of the check begins
         start.require_usable(None, partial(start.create_database, settings))
     lines = _addresses(url, settings, path)
     if is_demo:
