@@ -49,7 +49,8 @@ from tests.support import databases, tokens
 from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 from tests.support.set_clock import SetClock
 
-DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
+TESTS = pathlib.Path(__file__).parent
+DATASET = TESTS / "data" / "dataset.json"
 
 RESOURCES = tuple(archive_tables())
 """The tables whose rows requests write: all except the audit log."""
@@ -86,59 +87,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run every test except the long ones")
 
 
+FOLDER_MARKS = {
+    "clients": ("slow",),
+    "durability": ("slow", "no_database"),
+    "http": ("slow",),
+    "maintenance": ("slow",),
+    "postgres": ("slow",),
+    "safety": ("slow",),
+    "serving": ("no_database",),
+    "storage": ("no_database",),
+    "style": ("no_database",),
+    "unit": ("no_database",),
+}
+"""The marks of all tests in a folder. Tests with the mark `server` have a database."""
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the tier does not run: see `bin/test --help`. A test named by its id always runs."""
+    for item in items:
+        for mark in FOLDER_MARKS.get(item.path.relative_to(TESTS).parts[0], ()):
+            if mark != "no_database" or not item.get_closest_marker("server"):
+                item.add_marker(mark)
     if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
         return
-    absent = ("server",) if databases.SERVER is None else ("sqlite", "control")
+    absent = ("server",) if databases.SERVER is None else ("sqlite", "control", "no_database")
     items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
     commit_only = not config.option.all and config.args_source is config.ArgsSource.TESTPATHS
-    left_out = [item for item in items if item.get_closest_marker("long") or (commit_only and is_slow(item.path))]
+    left_out = {
+        item for item in items
+        if item.get_closest_marker("long") or (commit_only and item.get_closest_marker("slow"))
+    }  # fmt: skip
     config.hook.pytest_deselected(items=left_out)
-    excluded = set(left_out)
-    items[:] = [item for item in items if item not in excluded]
-
-
-SLOW = (
-    "access/test_attacks_sign_in.py",
-    "access/test_attacks_users.py",
-    "access/test_audit_log_replay.py",
-    "access/test_auth_admin.py",
-    "access/test_auth_http.py",
-    "access/test_auth_user.py",
-    "clients",
-    "console/test_browser",
-    "console/test_busy.py",
-    "console/test_downloads.py",
-    "console/test_edit_conflicts.py",
-    "console/test_odd_input.py",
-    "console/test_records.py",
-    "contract/test_commands_output.py",
-    "contract/test_metrics.py",
-    "contract/test_registered_table.py",
-    "docs/test_docstrings.py",
-    "docs/test_extending.py",
-    "docs/test_readme.py",
-    "docs/test_tutorial.py",
-    "durability",
-    "engine/test_client_admin_lists.py",
-    "http",
-    "maintenance",
-    "postgres",
-    "reporting/test_incremental_counts.py",
-    "safety",
-    "serving/test_launcher.py",
-    "serving/test_slow_clients.py",
-    "serving/test_start_and_stop.py",
-    "unit/test_bench.py",
-    "unit/test_venv.py",
-)
-"""Beginnings of paths below tests/ that `bin/test` leaves to `bin/test --all`."""
-
-
-def is_slow(path: pathlib.Path) -> bool:
-    name = path.relative_to(pathlib.Path(__file__).parent).as_posix()
-    return name.startswith(SLOW)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionfinish() -> None:

@@ -15,6 +15,8 @@ from tests.support.applications import open_app
 from tests.support.signin import EMAILS, ORIGIN, OTHER_ORIGIN, PASSWORDS, Service, error, reused_service
 from tests.support.waiting import TIMED
 
+pytestmark = pytest.mark.slow
+
 ADMIN = "/auth/v1/admin/users"
 
 

@@ -14,6 +14,8 @@ from tests.support import tokens
 from tests.support.applications import open_app
 from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:

@@ -18,6 +18,8 @@ from tests.support.columns import DUTIES
 from tests.support.oracle import KEYS, PRIMARY_KEYS
 from tests.support.oracle import TABLES as READ_TABLES
 
+pytestmark = pytest.mark.slow
+
 TABLES = tuple(table for table in READ_TABLES if table not in DUTIES)
 """The tables that requests write. Deletions cascade to duties."""
 

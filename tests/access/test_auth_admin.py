@@ -11,6 +11,8 @@ from tests.access.test_auth_http import USER_KEYS
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.support.signin import EMAILS, Service, error, open_service, reused_service
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:

@@ -13,6 +13,8 @@ from tests.conftest import MAX, MOE
 from tests.support import databases, tokens
 from tests.support.signin import EMAILS, OTHER_ORIGIN, PASSWORDS, Service, claims, error, open_service, reused_service
 
+pytestmark = pytest.mark.slow
+
 USER_KEYS = {
     "id",
     "aud",

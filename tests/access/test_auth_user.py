@@ -9,6 +9,8 @@ from tests.conftest import MOE
 from tests.support import tokens
 from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:

@@ -16,6 +16,8 @@ from tests.clients.node import UNREACHABLE
 from tests.conftest import ADA, MIA, MOE
 from tests.console.conftest import DESK, PHONE, Service
 
+pytestmark = pytest.mark.slow
+
 JS = Path(__file__).parent / "js"
 AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
 INSTALL_SECONDS_MAX = 120

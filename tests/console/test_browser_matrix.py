@@ -8,6 +8,8 @@ import pytest
 from tests.clients.server import KEYS
 from tests.console.conftest import DESK, PHONE, Service
 
+pytestmark = pytest.mark.slow
+
 BUILDINGS = 24
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 IS_HIDDEN = """() => {

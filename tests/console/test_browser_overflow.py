@@ -10,6 +10,8 @@ from tests.clients.server import KEYS
 from tests.conftest import MOE
 from tests.console.conftest import DESK, PHONE, Service
 
+pytestmark = pytest.mark.slow
+
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 MENU_WIDTH_MAX = 720  # in narrower windows the links are in a menu
 WIDTHS = (320, 722, 800, 1024, 1280)

@@ -12,6 +12,8 @@ from tests.clients.server import KEYS, password_of
 from tests.conftest import MIA
 from tests.console.conftest import EMAILS, Service
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
 def test_create_inspection_and_change_status(open_page: Callable, scripts: bool) -> None:

@@ -11,6 +11,8 @@ from tests.conftest import MIA
 from tests.console.conftest import DESK, PHONE, Service
 from tests.console.test_browser import OVERFLOW, RUN_AXE, SMALL, axe
 
+pytestmark = pytest.mark.slow
+
 REPRESENTATION = "return=representation"
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}", "Prefer": REPRESENTATION}
 SEVERITIES = ("Life threatening", "Severe", "Moderate", "Low")

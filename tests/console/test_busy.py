@@ -11,6 +11,8 @@ from models.errors import Fault
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS, Form
 
+pytestmark = pytest.mark.slow
+
 BUSY = "The service is busy, and nothing was saved. Submit the form again."
 LONG = "The request took too long, and nothing was saved. Submit the form again."
 FAULTS = [pytest.param(LockTimeout(), BUSY, id="lock timeout"), pytest.param(timed_out(), LONG, id="late")]

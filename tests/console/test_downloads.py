@@ -14,6 +14,8 @@ from routes.console.components import downloads
 from routes.console.components.list_query import ListQuery
 from tests.conftest import MOE, WRITABLE, dump
 
+pytestmark = pytest.mark.slow
+
 FILE = "/console/inspections.csv"
 
 

@@ -11,6 +11,8 @@ from routes.console.pages import users
 from tests.conftest import ADA, BOB, MOE
 from tests.console.conftest import Form
 
+pytestmark = pytest.mark.slow
+
 EDIT = "/console/inspections/1/edit"
 BUILDING = "/console/buildings/1/edit"
 PERSON = f"/console/people/{MOE}/edit"

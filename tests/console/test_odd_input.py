@@ -11,6 +11,8 @@ from routes.console.session.auth import COOKIE, FORM_TYPE, KIOSK_COOKIE, SIGN_IN
 from tests.conftest import MIA, MOE
 from tests.console.generic import generic_pages
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [
     b"",
     b" ",

@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import ADA, MIA, MOE
 from tests.console.duty_rows import TODAY, set_clock
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = '<script>alert("x")</script>'
 
 

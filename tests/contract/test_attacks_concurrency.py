@@ -23,6 +23,8 @@ from tests.support.applications import open_app
 from tests.support.raw import workers_by_port
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 TO_MANAGERS = "/client_manager_building_access"
 
 

@@ -17,7 +17,7 @@ from tests.support import databases, tokens
 from tests.support.applications import open_app
 from tests.support.ports import free_port
 
-pytestmark = pytest.mark.sqlite("names files")
+pytestmark = [pytest.mark.sqlite("names files"), pytest.mark.slow]
 
 FLASK = [sys.executable, "-m", "flask", "--app", "app"]
 KEYS = {"SECRET_KEY": tokens.SECRET_KEY, "ANON_KEY": tokens.ANON_KEY, "SERVICE_KEY": tokens.SERVICE_KEY}

@@ -24,6 +24,8 @@ from routes.http.metrics import CACHES, MeasuredWriterLock, names_statements
 from tests.conftest import Api
 from tests.support import tokens
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 NO_KEY = {"apikey": None, "Authorization": None}
 CANARY = "canary-7f3a"

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 PLUGIN = "tests.support.registered_table"
 OWN_TESTS = ("tests/contract/registered_table.py", "tests/console/registered_table.py")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = ("access", "engine", "models", "routes", "serving")
 EXAMPLE = "    >>> "

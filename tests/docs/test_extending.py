@@ -23,6 +23,8 @@ from tests.docs.examples import PROJECT, Block, blocks_of
 from tests.support.extended_models import ROWS
 from tests.support.ports import free_port
 
+pytestmark = pytest.mark.slow
+
 TITLES = ("A column", "A table", "A function", "A page of the console")
 TOUCHES = {"A column": 3, "A table": 6}
 SCHEMAS = {"schema.sql", "engine/postgres/schema.sql"}

@@ -16,6 +16,8 @@ from tests.clients.server import environment, serving
 from tests.docs import examples
 from tests.support import databases, tokens
 
+pytestmark = pytest.mark.slow
+
 README = examples.PROJECT / "README.md"
 SECONDS_MAX = 60
 

@@ -9,6 +9,8 @@ from tests.docs import examples
 from tests.docs.examples import Normalizer, Step
 from tests.support import databases
 
+pytestmark = pytest.mark.slow
+
 TUTORIAL = examples.PROJECT / "docs" / "TUTORIAL.md"
 STEPS = examples.steps(examples.blocks(TUTORIAL))
 

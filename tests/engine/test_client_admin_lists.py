@@ -22,6 +22,8 @@ from tests.conftest import ADA
 from tests.engine.test_manager_lists import in_order, whole_and_paged
 from tests.engine.test_super_admin_lists import INSPECTIONS, NULLS, ROWS
 
+pytestmark = pytest.mark.slow
+
 OWN = 1
 CLIENT_OF = {each["id"]: each["client_id"] for each in ROWS["buildings"]}
 BY_BUILDING = (3, 4)  # one of another client, and one of the own client

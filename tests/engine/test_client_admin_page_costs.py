@@ -18,6 +18,8 @@ from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio
 
+pytestmark = pytest.mark.slow
+
 OWN = 1
 
 

@@ -38,7 +38,7 @@ from tests.support.costs import (
     portfolio,
 )
 
-pytestmark = pytest.mark.sqlite("counts the steps of SQLite's engine")
+pytestmark = [pytest.mark.sqlite("counts the steps of SQLite's engine"), pytest.mark.slow]
 
 PARAMETERS = {"caller_id": MOE, "caller_client_id": 1, "visits_since": None}
 

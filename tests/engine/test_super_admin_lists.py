@@ -17,6 +17,8 @@ from tests.engine.test_manager_lists import DATES, in_order, whole_and_paged
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio
 
+pytestmark = pytest.mark.slow
+
 STATUSES = ("completed", "scheduled", "completed", None)
 INSPECTIONS = [
     {

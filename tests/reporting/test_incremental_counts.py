@@ -25,7 +25,7 @@ from models.inspection import Inspection
 from tests.conftest import ADA, BOB, DATASET, MAX, MOE, ROOT, Database
 from tests.support import databases
 
-pytestmark = pytest.mark.sqlite("the audit log of a server may be out of commit order")
+pytestmark = [pytest.mark.sqlite("the audit log of a server may be out of commit order"), pytest.mark.slow]
 
 DASHBOARD = "/rpc/get_inspections_dashboard_summary_fast"
 CHART = "/rpc/get_building_stats_chart_fast"

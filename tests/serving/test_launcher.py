@@ -20,6 +20,8 @@ from serving.start import checks as start
 from tests.support.applications import open_app, reused_app
 from tests.support.ports import free_port
 
+pytestmark = pytest.mark.slow
+
 SECRET = "s" * 40
 NO_API_KEY_WARNING = "walkthrough: warning: all requests are refused"
 

@@ -27,7 +27,7 @@ from tests.support.waiting import until
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - includes 127.0.0.1
 
-pytestmark = pytest.mark.sqlite("the minimal application has no database")
+pytestmark = [pytest.mark.sqlite("the minimal application has no database"), pytest.mark.slow]
 
 
 def test_one_of_several_servers_started_at_one_port_serves(tmp_path):

@@ -23,7 +23,7 @@ from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, ser
 from tests.support.raw import RawResponse, answers, connect, exchange, read_to_end
 from tests.support.waiting import TIMED, until
 
-pytestmark = RUNNING_SERVICE
+pytestmark = [RUNNING_SERVICE, pytest.mark.slow]
 
 MIB = 1 << 20
 CONNECTIONS = 400

@@ -20,6 +20,8 @@ from tests.durability.served import PROJECT, serving
 from tests.http.service import ask, served_over
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 PIPE_BYTES = 4_096
 
 

@@ -35,6 +35,8 @@ from tests.support.ports import free_port
 from tests.support.raw import read_to_end
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory) -> Iterator[Server]:

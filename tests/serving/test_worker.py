@@ -229,6 +229,7 @@ def test_readers_that_stop_delay_no_request(tmp_path):
         assert all(is_answering(server) for _ in range(40))
 
 
+@pytest.mark.slow
 def test_slow_reader_is_cut_off(server):
     with server.connect() as connection:
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -239,6 +240,7 @@ def test_slow_reader_is_cut_off(server):
     assert is_answering(server)
 
 
+@pytest.mark.slow
 def test_body_that_stops_gets_408(server):
     with server.connect() as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")

@@ -186,6 +186,7 @@ class Readers:
         self.versionless += transaction.version is None
 
 
+@pytest.mark.slow
 def test_no_value_is_cached_under_the_version_of_another_snapshot(tmp_path: Path) -> None:
     """Two processes and this one commit; six threads read through the cache."""
     path = tmp_path / "walkthrough.db"

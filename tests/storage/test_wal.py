@@ -119,6 +119,7 @@ def test_the_log_is_bounded_with_overlapping_readers(database, monkeypatch):
     assert longest < 5 << 20  # 9 MiB were written
 
 
+@pytest.mark.slow
 @IN_BACKGROUND
 @pytest.mark.usefixtures("quick")
 def test_a_reader_that_never_ends_is_warned_of_once_and_the_log_is_truncated_afterwards(database, monkeypatch, caplog):

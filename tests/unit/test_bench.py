@@ -19,6 +19,8 @@ from bench.load import Sample, write_calls
 from bench.measure import Measurement
 from bench.requests import BULK_ROWS, GROWING, LISTS_DURING_WRITES, READS, SLOW, WRITES
 
+pytestmark = pytest.mark.slow
+
 REPLAY = Path(__file__).resolve().parents[2] / "bench" / "replay.lua"
 EVERY_REQUEST = (*GROWING, *LISTS_DURING_WRITES, *WRITES, SLOW)
 INSPECTIONS = 10_000

@@ -205,6 +205,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.slow
 @TIMED
 @pytest.mark.parametrize(("body", "content_type"), FLOODS.values(), ids=FLOODS)
 def test_oversized_input_is_refused_quickly(body: bytes, content_type: str) -> None:

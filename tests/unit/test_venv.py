@@ -16,7 +16,7 @@ import pytest
 
 from config import PROJECT
 
-pytestmark = pytest.mark.sqlite("no database has a part in it")
+pytestmark = [pytest.mark.sqlite("no database has a part in it"), pytest.mark.slow]
 
 PIN = re.compile(r"^([\w.-]+)(?:\[\w+\])?==([^ ;\\]+)", re.MULTILINE)
 MAKE = ". bin/venv.sh && make_venv requirements.txt"
