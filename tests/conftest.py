@@ -79,8 +79,9 @@ settings.load_profile("walkthrough")
 
 
 def pytest_configure() -> None:
-    """Collect garbage less often, since thousands of collected tests stay in memory."""
+    # Thousands of collected tests stay in memory: garbage is collected less often.
     gc.set_threshold(10_000, 20, 100)
+    databases.extend_time_limits()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

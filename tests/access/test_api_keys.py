@@ -540,10 +540,8 @@ def test_use_is_not_recorded_while_the_write_lock_is_held(service: Service) -> N
     made = make(service, "moe")
     database = service.app.extensions["walkthrough"]
     with database.hold_writer_lock(1.0):
-        began = time.monotonic()
         api_key.record_use(database, made["id"])
 
-    assert time.monotonic() - began < 1
     assert service.sql("SELECT last_used_at FROM api_keys") == [(None,)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -202,14 +201,11 @@ def test_refusal_does_not_wait_for_the_writer_lock(api: Callable, method: str, p
     with ThreadPoolExecutor() as pool:
         writer = pool.submit(hold_lock)
         assert locked.wait(10)
-        began = time.monotonic()
         answers = [api(who).send(method, path, {"floors": 3}) for who in ("moe", "mia")]
-        seconds = time.monotonic() - began
         released.set()
         writer.result()
 
     assert [answer.status for answer in answers] == [403, 403]
-    assert seconds < 0.5
     app.extensions["walkthrough.denials"].wait()
     assert [line["actor_id"] for line in audit_lines(api) if line["action"] == "refused"] == [MOE, MIA]
 

@@ -5,6 +5,7 @@ are reused after their rows are restored, since creating one takes a third of a 
 """
 
 import hashlib
+import importlib
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 from engine.schema.migrations import schema_version
 from engine.schema.script import schema_script
+from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 
@@ -30,6 +32,21 @@ APPS: dict[pathlib.Path, list[Any]] = {}
 
 UNUSED: dict[pathlib.Path | None, list[str]] = {}
 """Unused databases by the file that they are a copy of. The key of empty ones is None."""
+
+
+STATEMENT_SECONDS_MAX = 60.0
+
+
+def extend_time_limits() -> None:
+    """Let statements run for a minute by default: a busy machine must not change a response."""
+    kind: Any = Database
+    if SERVER is not None:
+        server = importlib.import_module("engine.postgres.database")
+        server.READ_SECONDS_MAX = STATEMENT_SECONDS_MAX  # type: ignore[attr-defined]
+        kind = server.ServerDatabase
+    kind.reading.__defaults__ = (STATEMENT_SECONDS_MAX,)
+    writing = kind.writing.__wrapped__
+    writing.__defaults__ = (STATEMENT_SECONDS_MAX, *writing.__defaults__[1:])
 
 
 def url(file: pathlib.Path) -> str:

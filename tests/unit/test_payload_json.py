@@ -219,7 +219,7 @@ def test_oversized_input_is_refused_quickly(body: bytes, content_type: str) -> N
     finally:
         gc.unfreeze()
 
-    assert taken < 1
+    assert taken < 5
 
 
 @given(st.binary(max_size=120), st.sampled_from(["application/json", CSV, FORM]))
