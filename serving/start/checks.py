@@ -102,10 +102,9 @@ def require_usable(lock: ServingLock | None, check: Check, what: str = "the chec
 
 def create_database(settings: config.Settings) -> None:
     """Create or migrate the database; raise NotStarted for a file of another kind or version."""
-    from app import create_app
-
+    application = importlib.import_module("app")
     config.set_inherited(settings)
-    close_database(create_app())
+    close_database(application.create_app())
 
 
 def report_wait(what: str) -> None:

@@ -26,9 +26,7 @@ TOPS = {path.partition("/")[0].removesuffix(".py").removesuffix(".conf") for pat
         pytest.param(functions.VALID_CALLS, FUNCTIONS, id="calls of functions"),
         pytest.param(functions.VOLATILE, FUNCTIONS, id="functions that write"),
         pytest.param(columns.DUTIES, conftest.RESOURCES, id="tables whose writes have further effects"),
-        pytest.param(
-            factories.WRITTEN_BY_SERVICE, TABLES, id="tables of the service in factories"
-        ),
+        pytest.param(factories.WRITTEN_BY_SERVICE, TABLES, id="tables of the service in factories"),
         pytest.param(oracle.TABLES, conftest.RESOURCES, id="tables of the oracle"),
         pytest.param(oracle.WRITTEN_BY_ADMINS, oracle.TABLES, id="tables that admins write"),
         pytest.param(oracle.WRITTEN_BY_INSPECTORS, TABLES, id="tables that inspectors write"),
