@@ -45,6 +45,7 @@ from models import (
 )
 from models.errors import Denial
 from models.fields import Model, Row
+from models.vocabulary import EXTENDED, FIXED, OPEN_STATUSES, REMARK, REOPENED, VERIFIED, WAIVED
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 
@@ -213,8 +214,6 @@ def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition
     """With `assigned_by` null or themselves."""
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
-
-OPEN_STATUSES = ("scheduled", "in_progress")
 
 VISIT_DAYS = 90
 """An inspector reads a visit of theirs for this number of days after it."""
@@ -388,12 +387,12 @@ DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_o
 INSPECTED: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_case}
 
 FINDING_MOVES: dict[str, dict[Role, Predicate]] = {
-    "fixed": SEEN,
-    "verified": INSPECTED,
-    "waived": DECIDED,
-    "reopened": INSPECTED,
-    "extended": DECIDED,
-    "remark": SEEN,
+    FIXED: SEEN,
+    VERIFIED: INSPECTED,
+    WAIVED: DECIDED,
+    REOPENED: INSPECTED,
+    EXTENDED: DECIDED,
+    REMARK: SEEN,
 }
 """By kind of event: the visible findings to which each role adds such an event with move_findings."""
 

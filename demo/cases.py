@@ -11,31 +11,49 @@ from typing import NamedTuple
 from demo.defects import ANYWHERE, DEFECTS, EVENT_NOTES, Defect
 from demo.sampler import Row, Sampler, working_day
 from demo.visits import VisitComposer, VisitRows, with_unit
+from models.vocabulary import (
+    COMPLETED,
+    DONE,
+    EXTENDED,
+    FAILED,
+    FIXED,
+    LIFE_THREATENING,
+    LOW,
+    MADE,
+    MODERATE,
+    OPEN,
+    REMARK,
+    REOPENED,
+    SCHEDULED,
+    SEVERE,
+    VERIFIED,
+    WAIVED,
+)
 
 CASE_DAYS = 365
 """Inspections that failed longer ago have neither findings nor re-inspections."""
 ROUNDS_MAX = 3
 
 DEADLINES = {
-    "life_threatening": timedelta(hours=24), "severe": timedelta(hours=24),
-    "moderate": timedelta(days=30), "low": timedelta(days=60),
+    LIFE_THREATENING: timedelta(hours=24), SEVERE: timedelta(hours=24),
+    MODERATE: timedelta(days=30), LOW: timedelta(days=60),
 }  # fmt: skip
 """The default of the setting FINDING_DEADLINES. Days end at 23:59:59."""
 
 STORIES: Mapping[str, tuple[str, ...]] = {
-    "open": (),
-    "remark": ("remark",),
-    "extended": ("extended",),
-    "fixed": ("fixed",),
-    "reopened": ("fixed", "reopened"),
-    "verified": ("fixed", "verified"),
-    "waived": ("waived",),
+    OPEN: (),
+    REMARK: (REMARK,),
+    EXTENDED: (EXTENDED,),
+    FIXED: (FIXED,),
+    REOPENED: (FIXED, REOPENED),
+    VERIFIED: (FIXED, VERIFIED),
+    WAIVED: (WAIVED,),
 }
 """The kinds of events after `made`, by the kind of the last one."""
-CLOSED_STORIES = ("verified", "verified", "waived", "verified", "verified")
-OPEN_STORIES = ("open", "fixed", "open", "remark", "open", "fixed", "extended", "reopened", "waived")
-CLOSED_SEVERITIES = ("moderate", "low", "severe", "moderate", "low", "life_threatening", "moderate")
-OPEN_SEVERITIES = ("moderate", "low")
+CLOSED_STORIES = (VERIFIED, VERIFIED, WAIVED, VERIFIED, VERIFIED)
+OPEN_STORIES = (OPEN, FIXED, OPEN, REMARK, OPEN, FIXED, EXTENDED, REOPENED, WAIVED)
+CLOSED_SEVERITIES = (MODERATE, LOW, SEVERE, MODERATE, LOW, LIFE_THREATENING, MODERATE)
+OPEN_SEVERITIES = (MODERATE, LOW)
 
 
 class Failure(NamedTuple):
@@ -49,17 +67,17 @@ class Failure(NamedTuple):
 
 
 FAILURES = (
-    Failure((-1,), (("severe", "open"), ("life_threatening", "open"), ("moderate", "open"))),
-    Failure((-1,), (("life_threatening", "fixed"), ("severe", "remark"))),
-    Failure((-64, -30, 4), (("low", "open"), ("moderate", "reopened"), ("low", "verified"))),
-    Failure((-57, -27, 0), (("low", "open"), ("moderate", "fixed"), ("severe", "verified"))),
-    Failure((-3, 12), (("severe", "open"), ("life_threatening", "open"), ("low", "open"))),
-    Failure((-9, 21), (("severe", "fixed"), ("moderate", "open"), ("low", "remark"))),
-    Failure((-24, 5), (("moderate", "open"), ("low", "fixed"))),
-    Failure((-27, 3), (("moderate", "open"), ("moderate", "extended"))),
-    Failure((-30, 1), (("moderate", "open"), ("low", "open"))),
-    Failure((-36, -6, 9), (("moderate", "open"), ("moderate", "verified"), ("low", "open"))),
-    Failure((-71, -40, -2), (("low", "open"), ("moderate", "open"), ("low", "waived"))),
+    Failure((-1,), ((SEVERE, OPEN), (LIFE_THREATENING, OPEN), (MODERATE, OPEN))),
+    Failure((-1,), ((LIFE_THREATENING, FIXED), (SEVERE, REMARK))),
+    Failure((-64, -30, 4), ((LOW, OPEN), (MODERATE, REOPENED), (LOW, VERIFIED))),
+    Failure((-57, -27, 0), ((LOW, OPEN), (MODERATE, FIXED), (SEVERE, VERIFIED))),
+    Failure((-3, 12), ((SEVERE, OPEN), (LIFE_THREATENING, OPEN), (LOW, OPEN))),
+    Failure((-9, 21), ((SEVERE, FIXED), (MODERATE, OPEN), (LOW, REMARK))),
+    Failure((-24, 5), ((MODERATE, OPEN), (LOW, FIXED))),
+    Failure((-27, 3), ((MODERATE, OPEN), (MODERATE, EXTENDED))),
+    Failure((-30, 1), ((MODERATE, OPEN), (LOW, OPEN))),
+    Failure((-36, -6, 9), ((MODERATE, OPEN), (MODERATE, VERIFIED), (LOW, OPEN))),
+    Failure((-71, -40, -2), ((LOW, OPEN), (MODERATE, OPEN), (LOW, WAIVED))),
 )
 """The failed visits of the inspectors who sign in: findings late, due today and due this week."""
 
@@ -73,7 +91,7 @@ class Case:
 
     @property
     def is_closed(self) -> bool:
-        return self.visits[-1].status == "completed"
+        return self.visits[-1].status == COMPLETED
 
 
 class FindingHistory(NamedTuple):
@@ -98,9 +116,9 @@ class People:
     def of_event(self, kind: str, visit: VisitRows) -> str:
         """Return the user who adds an event of a kind."""
         admin = self.admins[visit.building["client_id"]]
-        if kind in ("fixed", "remark"):
+        if kind in (FIXED, REMARK):
             return self.managers.get(visit.building["id"], admin)
-        return self.inspector(visit) if kind in ("verified", "reopened") else admin
+        return self.inspector(visit) if kind in (VERIFIED, REOPENED) else admin
 
 
 class CaseComposer:
@@ -113,14 +131,14 @@ class CaseComposer:
         self.stories = {True: cycle(CLOSED_STORIES), False: cycle(OPEN_STORIES)}
 
     def has_case(self, visit: VisitRows) -> bool:
-        return visit.status == "failed" and self.sampler.day(-CASE_DAYS) <= visit.day < self.sampler.today
+        return visit.status == FAILED and self.sampler.day(-CASE_DAYS) <= visit.day < self.sampler.today
 
     def add_rounds(self, case: Case) -> None:
         """Add the re-inspections of a failed inspection."""
         if case.failure is not None:
             _, *days = case.failure.days
             for days_from_today in days:
-                status = "scheduled" if days_from_today == days[-1] else "failed"
+                status = SCHEDULED if days_from_today == days[-1] else FAILED
                 self.add_round(case, self.sampler.day(days_from_today), status)
             return
         while self.has_case(case.visits[-1]) and len(case.visits) < ROUNDS_MAX:
@@ -129,17 +147,17 @@ class CaseComposer:
 
     def status_of_round(self, day: date, *, is_last: bool) -> str:
         if day >= self.sampler.today:
-            return "scheduled"
+            return SCHEDULED
         return self.sampler.weighted_choice(completed=75, failed=0 if is_last else 25)
 
     def add_round(self, case: Case, day: date, status: str) -> None:
         first, last = case.visits[0], case.visits[-1]
         if first.plan is None:
-            first.plan = plan(first, "done")
+            first.plan = plan(first, DONE)
             first.plan["created_at"] = first.closed_at
         kind, inspector_id = first.inspection["inspection_type"], last.inspection["inspector_id"]
         visit = self.visits.visit(first.building, kind, day, status, inspector_id, last.closed_at)
-        visit.plan = plan(visit, None if status == "scheduled" else "done")
+        visit.plan = plan(visit, None if status == SCHEDULED else DONE)
         case.visits.append(visit)
 
     def histories(self, case: Case, people: People) -> Iterator[FindingHistory]:
@@ -156,7 +174,7 @@ class CaseComposer:
         first, building = case.visits[0], case.visits[0].building
         defect = self.defect(first.inspection["inspection_type"], severity)
         found = datetime.fromisoformat(self.sampler.moment(first.day, 15))
-        verified_by = case.visits[-1 if case.is_closed else -2] if story == "verified" else None
+        verified_by = case.visits[-1 if case.is_closed else -2] if story == VERIFIED else None
         steps = STORIES[story]
         times = self.times(found, verified_by, len(steps))
         place, description = (with_unit(text, self.sampler, building) for text in (defect.place, defect.description))
@@ -170,15 +188,15 @@ class CaseComposer:
             "code": defect.code,
             "description": description,
             "severity": severity,
-            "status": story if story in ("fixed", "verified", "waived") else "open",
-            "due_at": due_at(found, severity, is_extended=story == "extended"),
-            "closed_at": times[-1] if story in ("verified", "waived") else None,
+            "status": story if story in (FIXED, VERIFIED, WAIVED) else OPEN,
+            "due_at": due_at(found, severity, is_extended=story == EXTENDED),
+            "closed_at": times[-1] if story in (VERIFIED, WAIVED) else None,
             "created_at": found.isoformat(),
-            "updated_at": found.isoformat() if story == "remark" or not times else times[-1],
+            "updated_at": found.isoformat() if story == REMARK or not times else times[-1],
         }
-        events = [event("made", found.isoformat(), people.inspector(first), first)]
+        events = [event(MADE, found.isoformat(), people.inspector(first), first)]
         for kind, at in zip(steps, times, strict=True):
-            visit = verified_by if kind == "verified" else None
+            visit = verified_by if kind == VERIFIED else None
             events.append(event(kind, at, people.of_event(kind, visit or first), visit, self.note(kind, building)))
         return FindingHistory(finding, events)
 

@@ -19,6 +19,19 @@ from demo.vocabulary import (
     SPRINKLER_FLOORS,
     RecurringInspection,
 )
+from models.vocabulary import (
+    ANNUAL,
+    CANCELLED,
+    COMPLETED,
+    DONE,
+    FAILED,
+    FIRE,
+    IN_PROGRESS,
+    LEAD,
+    PLANNED,
+    SCHEDULED,
+    SKIPPED,
+)
 
 AGENDA = (-9, -3, 0, 0, 0, 1, 3, 4, 6)
 """The open visits of an inspector who signs in, in days from today. One visit of today is in progress."""
@@ -27,7 +40,7 @@ HISTORY_DAYS = DAYS_PAST - 30
 DAYS_LATE = 25
 DAYS_SOON = 20
 
-OUTCOMES = {"skipped": 2, "cancelled": 3, "failed": 9, "completed": 86}
+OUTCOMES = {SKIPPED: 2, CANCELLED: 3, FAILED: 9, COMPLETED: 86}
 """The weights of what happens to an occurrence of the past."""
 
 
@@ -39,7 +52,7 @@ class Course:
     duty: RecurringInspection
     open_day: date
     inspector_id: int | None
-    status: str = "scheduled"
+    status: str = SCHEDULED
     failure: Failure | None = None
     is_scripted: bool = False
 
@@ -51,7 +64,7 @@ class Script:
     client_id: int
     inspector_id: int
     days: int
-    status: str = "scheduled"
+    status: str = SCHEDULED
     failure: Failure | None = None
 
 
@@ -133,16 +146,16 @@ class ScheduleComposer:
         """Yield the visits of an occurrence with the outcomes of their plans. A cancelled visit is repeated."""
         fate, day = self.sampler.weighted_choice(**OUTCOMES), due_on
         if failure is not None:
-            fate, day = "failed", self.sampler.day(failure.days[0])
-        elif course.duty.counted_from == "planned":
+            fate, day = FAILED, self.sampler.day(failure.days[0])
+        elif course.duty.counted_from == PLANNED:
             day = min(working_day(due_on + timedelta(days=self.sampler.count(-6, 8))), self.sampler.day(-1))
-        if fate in ("skipped", "cancelled"):
-            visit = self.visit(course, due_on, "cancelled", made_at)
+        if fate in (SKIPPED, CANCELLED):
+            visit = self.visit(course, due_on, CANCELLED, made_at)
             visit.inspection["updated_at"] = self.sampler.moment(due_on - timedelta(days=8), 12)
             yield visit, fate
             made_at = visit.closed_at
-        if fate != "skipped":
-            yield self.visit(course, day, "failed" if fate == "failed" else "completed", made_at), "done"
+        if fate != SKIPPED:
+            yield self.visit(course, day, FAILED if fate == FAILED else COMPLETED, made_at), DONE
 
     def open_visit(self, course: Course, made_at: str) -> VisitRows:
         """Return the open visit of a schedule. Some that are late or due soon are booked for a later day."""
@@ -162,9 +175,9 @@ class ScheduleComposer:
 
 def duties_of(building: Row) -> list[RecurringInspection]:
     """Return the recurring inspections of a building: sprinklers from some floors on, lead where people live."""
-    duties = [DUTIES["annual"], DUTIES["fire"]]
+    duties = [DUTIES[ANNUAL], DUTIES[FIRE]]
     if building["building_type"] in LEAD_TYPES:
-        duties.append(DUTIES["lead"])
+        duties.append(DUTIES[LEAD])
     if building["floors"] >= SPRINKLER_FLOORS:
         duties.append(DUTIES["sprinklers"])
     return duties
@@ -172,7 +185,7 @@ def duties_of(building: Row) -> list[RecurringInspection]:
 
 def due_dates(duty: RecurringInspection, first_due: date, number: int) -> list[date]:
     """Return the due dates of the occurrences 0 to `number`, for visits on the due date."""
-    if duty.counted_from == "planned":
+    if duty.counted_from == PLANNED:
         return [first_due + relativedelta(months=each * duty.months) for each in range(number + 1)]
     dates = [first_due]
     for _ in range(number):
@@ -185,7 +198,7 @@ def scripts() -> Iterator[Script]:
     turns: list[tuple[int, int]] = []
     for inspector_id, (_, clients) in LINKED_INSPECTORS.items():
         for index, days in enumerate(AGENDA):
-            status = "in_progress" if index == AGENDA.index(0) else "scheduled"
+            status = IN_PROGRESS if index == AGENDA.index(0) else SCHEDULED
             yield Script(clients[index % len(clients)], inspector_id, days, status)
         turns += [(clients[-1], inspector_id)]
     for index, failure in enumerate(FAILURES):

@@ -8,13 +8,23 @@ from datetime import date, timedelta
 
 from demo.sampler import Row, Sampler, working_day
 from demo.vocabulary import INSPECTORS_OF_CLIENT, NOTES, NOTES_CANCELLED, NOTES_OPEN, NOTES_UNDER_WAY
+from models.vocabulary import (
+    CANCELLED,
+    COMPLETED,
+    EMERGENCY,
+    FAILED,
+    IN_PROGRESS,
+    INSPECTION_TYPES,
+    LEAD,
+    POSITIVE,
+    SCHEDULED,
+)
 
 DAYS_PAST = 3 * 365
 DAYS_AHEAD = 60
 DAYS_UNDER_WAY = 14  # the longest time in progress
 DAYS_OVERDUE = 45  # the longest time scheduled and overdue
 
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
 TYPE_WEIGHTS = (42, 22, 15, 12, 9)
 GUNS = (20417, 20418, 31122, 40950)
 
@@ -49,10 +59,10 @@ class VisitComposer:
 
     def unplanned(self, building: Row) -> VisitRows:
         """Return an inspection of the last three years, or of the next weeks, that no schedule made."""
-        kind = self.sampler.rng.choices(TYPES, TYPE_WEIGHTS)[0]
-        day = self.random_day(emergency=kind == "emergency")
+        kind = self.sampler.rng.choices(INSPECTION_TYPES, TYPE_WEIGHTS)[0]
+        day = self.random_day(emergency=kind == EMERGENCY)
         # An emergency is created on its day. Other inspections are booked weeks before, on a past day.
-        notice = 0 if kind == "emergency" else self.sampler.count(5, 42)
+        notice = 0 if kind == EMERGENCY else self.sampler.count(5, 42)
         created = self.sampler.moment(min(day - timedelta(days=notice), self.sampler.day(-1)), 8)
         return self.visit(building, kind, day, self.random_status(kind, day), self.inspector_of(building, day), created)
 
@@ -60,7 +70,7 @@ class VisitComposer:
         self, building: Row, kind: str, day: date, status: str, inspector_id: int | None, created_at: str
     ) -> VisitRows:
         """Return an inspection. One that is no longer scheduled was changed on its day."""
-        is_changed = status in ("completed", "failed", "in_progress") and day < self.sampler.today
+        is_changed = status in (COMPLETED, FAILED, IN_PROGRESS) and day < self.sampler.today
         inspection = {
             "id": 0,
             "building_id": building["id"],
@@ -80,7 +90,7 @@ class VisitComposer:
 
     def random_status(self, kind: str, day: date) -> str:
         age_days, choice = (self.sampler.today - day).days, self.sampler.weighted_choice
-        if kind == "emergency":
+        if kind == EMERGENCY:
             return choice(in_progress=50 if age_days < 4 else 0, completed=80, failed=20)
         if age_days < 0:
             return choice(scheduled=96, cancelled=4)
@@ -97,9 +107,9 @@ class VisitComposer:
         return self.sampler.rng.choice(INSPECTORS_OF_CLIENT[building["client_id"]])
 
     def notes(self, kind: str, status: str, building: Row) -> str | None:
-        notes_by_status = {"scheduled": NOTES_OPEN, "in_progress": NOTES_UNDER_WAY, "cancelled": NOTES_CANCELLED}
+        notes_by_status = {SCHEDULED: NOTES_OPEN, IN_PROGRESS: NOTES_UNDER_WAY, CANCELLED: NOTES_CANCELLED}
         templates = notes_by_status.get(status) or NOTES[kind, status]
-        if self.sampler.rng.random() < (0.75 if status == "scheduled" else 0.1):
+        if self.sampler.rng.random() < (0.75 if status == SCHEDULED else 0.1):
             return None
         return with_unit(self.sampler.rng.choice(templates), self.sampler, building)
 
@@ -107,9 +117,9 @@ class VisitComposer:
         """Return XRF readings. A failed lead inspection has a positive reading; a completed one has none."""
         rows: list[Row] = []
         for inspection in inspections:
-            if inspection["inspection_type"] == "lead" and inspection["status"] in ("completed", "failed"):
+            if inspection["inspection_type"] == LEAD and inspection["status"] in (COMPLETED, FAILED):
                 gun_id = self.sampler.rng.choice(GUNS)
-                for result in self.results(is_failed=inspection["status"] == "failed"):
+                for result in self.results(is_failed=inspection["status"] == FAILED):
                     rows.append(
                         {"id": len(rows) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result}
                     )
@@ -120,7 +130,7 @@ class VisitComposer:
         results = [choice(negative=95, inconclusive=5) for _ in range(self.sampler.count(6, 18))]
         if is_failed:
             for index in self.sampler.rng.sample(range(len(results)), self.sampler.count(1, 4)):
-                results[index] = "positive"
+                results[index] = POSITIVE
         return results
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from models.vocabulary import ANNUAL, COMPLETED, DONE, EMERGENCY, FAILED, FIRE, LEAD, MONTH, PLANNED, STRUCTURAL, YEAR
+
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
@@ -49,11 +51,11 @@ class RecurringInspection:
     unit: str
     grace_days: int
     basis: str
-    counted_from: str = "planned"
+    counted_from: str = PLANNED
 
     @property
     def months(self) -> int:
-        return self.every * (12 if self.unit == "year" else 1)
+        return self.every * (12 if self.unit == YEAR else 1)
 
 
 SUPER_ADMIN = ("Rosalind Okafor", "root@walkthrough.example")
@@ -166,10 +168,10 @@ FIRM = {
 }
 
 DUTIES = {
-    "annual": RecurringInspection("annual", "", 1, "year", 0, "24 CFR 5.705"),
-    "fire": RecurringInspection("fire", "", 1, "year", 14, "NFPA 1 10.2.7"),
-    "lead": RecurringInspection("lead", "", 2, "year", 30, "24 CFR 35.1355", counted_from="done"),
-    "sprinklers": RecurringInspection("fire", "Sprinklers", 3, "month", 7, "NFPA 25 Table 5.1.1.2"),
+    ANNUAL: RecurringInspection(ANNUAL, "", 1, YEAR, 0, "24 CFR 5.705"),
+    FIRE: RecurringInspection(FIRE, "", 1, YEAR, 14, "NFPA 1 10.2.7"),
+    LEAD: RecurringInspection(LEAD, "", 2, YEAR, 30, "24 CFR 35.1355", counted_from=DONE),
+    "sprinklers": RecurringInspection(FIRE, "Sprinklers", 3, MONTH, 7, "NFPA 25 Table 5.1.1.2"),
 }
 LEAD_TYPES = ("residential", "mixed-use", "senior housing")
 """The types of buildings with a lead inspection."""
@@ -183,56 +185,56 @@ BUILDING_TYPES = (
 )
 
 NOTES = {
-    ("annual", "completed"): (
+    (ANNUAL, COMPLETED): (
         "Walked all {floors} floors with the super. Common areas clean, no open items.",
         "Unit {unit}: smoke detector chirping, battery replaced on the spot. Otherwise fine.",
         "Hallway lighting out on floor {floor}; maintenance has the ticket. Everything else in order.",
         "Boiler serviced last month, tag in date. Roof drains clear.",
         "Handrail on the rear stair is loose again; tightened, watch it next year.",
     ),
-    ("annual", "failed"): (
+    (ANNUAL, FAILED): (
         "Water stains on the ceiling of {unit}, active drip from the riser. Re-inspect after repair.",
         "No heat in {unit} and two neighbors; below 60 °F at 10 a.m. Notice left with management.",
         "Rear egress on floor {floor} blocked by storage. Must be cleared before sign-off.",
         "Evidence of mice in the trash room and in {unit}. Exterminator report required.",
     ),
-    ("fire", "completed"): (
+    (FIRE, COMPLETED): (
         "Alarm panel normal, all {floors} floors tested with the monitoring company on the line.",
         "Extinguishers tagged through next year. Replaced one gauge on floor {floor}.",
         "Sprinkler main drain test 62 psi static, 54 residual. Passed.",
         "Emergency lights held the full 90 minutes except one on floor {floor}, swapped.",
     ),
-    ("fire", "failed"): (
+    (FIRE, FAILED): (
         "Self-closer missing on the stair door, floor {floor}. Door found propped with a brick.",
         "Fire pump did not start on pressure drop; starts by hand only. Fire watch advised.",
         "Smoke detectors removed in {unit}; tenant says they 'go off when I cook'. Re-inspect.",
     ),
-    ("lead", "completed"): (
+    (LEAD, COMPLETED): (
         "XRF of {unit} and common stair, gun calibrated before and after. No action level exceeded.",
         "Window troughs in {unit} re-tested after abatement: below 1.0 mg/cm². Certificate to follow.",
         "Lead-safe: intact paint throughout, one porch column to watch.",
     ),
-    ("lead", "failed"): (
+    (LEAD, FAILED): (
         'Unit {unit}: "peeling" paint on two window sashes, positive. Child under six in residence.',
         "Positive on the stair stringers between floors {floor} and up. Interim controls ordered.",
         "Friction surfaces of the windows in {unit} over 1.0 mg/cm². Abatement plan due in 30 days.",
     ),
-    ("structural", "completed"): (
+    (STRUCTURAL, COMPLETED): (
         "Crack gauges on the east wall unchanged since last visit (0.3 mm).",
         "Fire escape load-tested, all anchors sound. Repaint recommended within two years.",
         "Parapet re-pointed to spec. Photos filed.",
     ),
-    ("structural", "failed"): (
+    (STRUCTURAL, FAILED): (
         "Spalled lintel over the entrance, loose pieces removed. Shed to stay until repaired.",
         "Floor {floor} joists notched by a plumber, deflection visible. Shored, engineer called.",
         "Balcony rail of {unit} moves under hand pressure. Balcony closed off.",
     ),
-    ("emergency", "completed"): (
+    (EMERGENCY, COMPLETED): (
         "Called for gas smell on floor {floor}; pilot light out in {unit}. Relit by the utility, clear.",
         "Burst pipe above {unit}, shut off on arrival. Drying under way, no structural damage.",
         "Elevator entrapment, everybody out before we came. Door operator replaced the same day.",
     ),
-    ("emergency", "failed"): (
+    (EMERGENCY, FAILED): (
         "Carbon monoxide 70 ppm in the boiler room. Building vented, boiler red-tagged.",
         "Kitchen fire in {unit}; smoke damage on floor {floor}. Unit not to be re-occupied.",
     ),

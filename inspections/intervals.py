@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from models.vocabulary import ANNUAL, FIRE, LEAD, MONTH, YEAR
+
 
 @dataclass(frozen=True, slots=True)
 class CommonInterval:
@@ -18,15 +20,15 @@ class CommonInterval:
 
 
 COMMON_INTERVALS: Final = (
-    CommonInterval("fire", "High hazard", 1, "year", "NFPA 1, 10.2.7"),
-    CommonInterval("fire", "Moderate hazard", 2, "year", "NFPA 1, 10.2.7"),
-    CommonInterval("fire", "Low hazard", 3, "year", "NFPA 1, 10.2.7"),
-    CommonInterval("fire", "Extinguishers, inspection", 1, "month", "NFPA 10, 7.2"),
-    CommonInterval("fire", "Extinguishers, maintenance", 1, "year", "NFPA 10, 7.3"),
-    CommonInterval("fire", "Sprinklers, quarterly", 3, "month", "NFPA 25, 5.1"),
-    CommonInterval("fire", "Sprinklers, annual", 1, "year", "NFPA 25, 5.2"),
-    CommonInterval("fire", "Sprinklers, internal", 5, "year", "NFPA 25, 14.2"),
-    CommonInterval("fire", "Alarms", 1, "year", "NFPA 72, 14.4"),
-    CommonInterval("lead", "Reevaluation", 2, "year", "24 CFR 35.1355"),
-    CommonInterval("annual", "HQS", 2, "year", "24 CFR 982.405"),
+    CommonInterval(FIRE, "High hazard", 1, YEAR, "NFPA 1, 10.2.7"),
+    CommonInterval(FIRE, "Moderate hazard", 2, YEAR, "NFPA 1, 10.2.7"),
+    CommonInterval(FIRE, "Low hazard", 3, YEAR, "NFPA 1, 10.2.7"),
+    CommonInterval(FIRE, "Extinguishers, inspection", 1, MONTH, "NFPA 10, 7.2"),
+    CommonInterval(FIRE, "Extinguishers, maintenance", 1, YEAR, "NFPA 10, 7.3"),
+    CommonInterval(FIRE, "Sprinklers, quarterly", 3, MONTH, "NFPA 25, 5.1"),
+    CommonInterval(FIRE, "Sprinklers, annual", 1, YEAR, "NFPA 25, 5.2"),
+    CommonInterval(FIRE, "Sprinklers, internal", 5, YEAR, "NFPA 25, 14.2"),
+    CommonInterval(FIRE, "Alarms", 1, YEAR, "NFPA 72, 14.4"),
+    CommonInterval(LEAD, "Reevaluation", 2, YEAR, "24 CFR 35.1355"),
+    CommonInterval(ANNUAL, "HQS", 2, YEAR, "24 CFR 982.405"),
 )

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 from dateutil.relativedelta import relativedelta
 
-DAYS = {"day": 1, "week": 7}
-MONTHS = {"month": 1, "year": 12}
+from models.vocabulary import DAY, MONTH, WEEK, YEAR
+
+DAYS = {DAY: 1, WEEK: 7}
+MONTHS = {MONTH: 1, YEAR: 12}
 """The units, by the number of days or months in each."""
 
 

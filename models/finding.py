@@ -9,10 +9,7 @@ import sqlalchemy as sa
 from models.fields import ColumnDefault, Index, Model, Row, column, references
 from models.inspection_plan import InspectionPlan
 from models.types import BIGINT, TEXT, TIMESTAMP, UUID
-
-SEVERITIES = ("life_threatening", "severe", "moderate", "low")
-OPEN, FIXED, VERIFIED, WAIVED = STATUSES = ("open", "fixed", "verified", "waived")
-EVENT_KINDS = ("made", "fixed", "verified", "waived", "reopened", "extended", "remark")
+from models.vocabulary import EVENT_KINDS, FINDING_STATUSES, FIXED, MODERATE, OPEN, SEVERITIES
 
 
 def case_of_inspection(inspection_id: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
@@ -65,11 +62,11 @@ class Finding(Model):
         TEXT, required=True, listed=True, narrow=True, searchable=True, multiline=True, example="No smoke alarm."
     )
     severity = column(
-        TEXT, required=True, allowed_values=SEVERITIES, listed=True, narrow=True, example="moderate"
+        TEXT, required=True, allowed_values=SEVERITIES, listed=True, narrow=True, example=MODERATE
     )  # fmt: skip
     status = column(
-        TEXT, required=True, service=True, stored_default="open", allowed_values=STATUSES, listed=True,
-        example="open",
+        TEXT, required=True, service=True, stored_default=OPEN, allowed_values=FINDING_STATUSES, listed=True,
+        example=OPEN,
     )  # fmt: skip
     due_at = column(
         TIMESTAMP, required=True, default=ColumnDefault.COMPUTED, label="Due", listed=True, narrow=True,
@@ -103,7 +100,7 @@ class FindingEvent(Model):
     user_id = column(
         UUID, references("users.id", on_delete="set null"), default=ColumnDefault.CALLER_ID, label="Person", listed=True
     )
-    kind = column(TEXT, required=True, allowed_values=EVENT_KINDS, listed=True, narrow=True, example="fixed")
+    kind = column(TEXT, required=True, allowed_values=EVENT_KINDS, listed=True, narrow=True, example=FIXED)
     inspection_id = column(
         BIGINT, label="Visit", help="The inspection during which it happened.", listed=True, example=1
     )

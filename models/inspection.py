@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, SkipScan, column, references
 from models.types import BIGINT, DATE, TEXT, TIMESTAMP
+from models.vocabulary import ANNUAL, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
-STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 SHORT_STATUS = "char_length(status) <= 200"
 
 
@@ -57,13 +56,13 @@ class Inspection(Model):
         BIGINT, references("buildings.id"), required=True, label="Building", listed=True, narrow=True, example=1
     )
     inspection_type = column(
-        TEXT, required=True, common_values=TYPES, label="Type", listed=True, searchable=True, example="annual"
+        TEXT, required=True, common_values=INSPECTION_TYPES, label="Type", listed=True, searchable=True, example=ANNUAL
     )
     date_visited = column(
         DATE, label="Date", help="The day of the visit, or the day it is planned for.", listed=True,
         example="2026-01-31",
     )  # fmt: skip
-    status = column(TEXT, common_values=STATUSES, listed=True, narrow=True, example="scheduled")
+    status = column(TEXT, common_values=INSPECTION_STATUSES, listed=True, narrow=True, example=SCHEDULED)
     inspector_id = column(
         BIGINT, references("inspectors.id", on_delete="set null"), label="Inspector", listed=True, example=1
     )

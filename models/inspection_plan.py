@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP
-
-DONE, SKIPPED, CANCELLED = OUTCOMES = ("done", "skipped", "cancelled")
+from models.vocabulary import DONE, OUTCOMES
 
 
 class InspectionPlan(Model):
@@ -53,6 +52,6 @@ class InspectionPlan(Model):
         INTEGER, required=True, stored_default=1, minimum=1, maximum=99, listed=True,
         help="1 is the first inspection of the case, 2 its first re-inspection.", example=1,
     )  # fmt: skip
-    outcome = column(TEXT, allowed_values=OUTCOMES, listed=True, example="done")
+    outcome = column(TEXT, allowed_values=OUTCOMES, listed=True, example=DONE)
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

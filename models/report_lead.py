@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, INTEGER, TEXT
+from models.vocabulary import NEGATIVE, READING_RESULTS
 
 
 class ReportLead(Model):
@@ -31,6 +32,4 @@ class ReportLead(Model):
         label="Inspection", listed=True, narrow=True, example=1,
     )  # fmt: skip
     gun_id = column(INTEGER, label="XRF gun", help="The number of the device.", listed=True, example=20417)
-    result = column(
-        TEXT, common_values=("positive", "negative", "inconclusive"), listed=True, narrow=True, example="negative"
-    )
+    result = column(TEXT, common_values=READING_RESULTS, listed=True, narrow=True, example=NEGATIVE)

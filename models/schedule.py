@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Model, column, references
-from models.inspection import TYPES
 from models.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP
-
-UNITS = ("day", "week", "month", "year")
-COUNTED_FROM = ("planned", "done")
+from models.vocabulary import COUNTED_FROM, FIRE, INSPECTION_TYPES, MONTH, PLANNED, UNITS
 
 
 class Schedule(Model):
@@ -28,8 +25,8 @@ class Schedule(Model):
         narrow=True, example=1,
     )  # fmt: skip
     inspection_type = column(
-        TEXT, required=True, common_values=TYPES, label="Type", listed=True, narrow=True, searchable=True,
-        example="fire",
+        TEXT, required=True, common_values=INSPECTION_TYPES, label="Type", listed=True, narrow=True, searchable=True,
+        example=FIRE,
     )  # fmt: skip
     title = column(
         TEXT, required=True, stored_default="", listed=True, searchable=True,
@@ -38,11 +35,11 @@ class Schedule(Model):
     every = column(
         INTEGER, required=True, minimum=1, maximum=1_200, listed=True, help="The interval, in units.", example=3
     )
-    unit = column(TEXT, required=True, allowed_values=UNITS, listed=True, example="month")
+    unit = column(TEXT, required=True, allowed_values=UNITS, listed=True, example=MONTH)
     counted_from = column(
-        TEXT, required=True, stored_default="planned", allowed_values=COUNTED_FROM, label="Counted from",
+        TEXT, required=True, stored_default=PLANNED, allowed_values=COUNTED_FROM, label="Counted from",
         help="planned: due dates keep their rhythm. done: the interval begins on the day of the visit.",
-        example="planned",
+        example=PLANNED,
     )  # fmt: skip
     first_due = column(DATE, required=True, label="First due", listed=True, example="2026-01-31")
     grace_days = column(

@@ -23,7 +23,7 @@ from engine.schema.description import POSTGRESQL
 from engine.schema.migrations import EARLIER_VERSION, pending, schema_version
 from engine.schema.script import schema_script, upgrade_script
 from engine.storage.transaction import Transaction
-from models import ClientManagerInspectionAccess
+from models import RESOURCES
 from models.errors import Fault
 from models.fields import Model
 
@@ -200,6 +200,9 @@ def require_features(transaction: Transaction, name: str) -> None:
         )
 
 
+GRANTS = next(name for name, model in RESOURCES.items() if model.grant is not None)
+"""A table whose name no other application has."""
+
 TABLES_ELSEWHERE = """
 SELECT relnamespace::regnamespace::text, current_schema() FROM pg_class
 WHERE oid = to_regclass($1)
@@ -212,7 +215,7 @@ def require_search_path(transaction: Transaction, name: str) -> None:
 
     New, empty tables would hide them, also from processes that serve the database.
     """
-    for actual, current in transaction.all(TABLES_ELSEWHERE, (ClientManagerInspectionAccess.__tablename__,)):
+    for actual, current in transaction.all(TABLES_ELSEWHERE, (GRANTS,)):
         raise database_check.MaintenanceError(
             f"{name} has its tables in the schema {actual}, and search_path begins with {current}:"
             f" ALTER ROLE … SET search_path = {actual}"

@@ -16,10 +16,10 @@ from access.caller import VisibleRows
 from engine.audit import last_entry_id
 from engine.storage.transaction import Transaction
 from inspections.reporting.chart_counts import BusyBuilding, Points, Window, read_points
-from inspections.reporting.counts import STATUSES
 from inspections.reporting.incremental_counts import update_points
 from inspections.reporting.status_counts import Counts, labelled, month_start
 from models.errors import Fault
+from models.vocabulary import INSPECTION_STATUSES
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
@@ -113,7 +113,7 @@ def series_of(points: Points, interval: Interval, periods: list[str]) -> list[Po
     for (day, status), count in points.counted.items():
         counted[period_of(day, interval)].append((status, count))
     return [
-        Point(period, sum(count for _, count in statuses), labelled(statuses, STATUSES))
+        Point(period, sum(count for _, count in statuses), labelled(statuses, INSPECTION_STATUSES))
         for period, statuses in counted.items()
     ]
 

@@ -11,9 +11,10 @@ from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement, parameter
-from inspections.reporting.counts import COMPLETED, FAILED, PLANS_MAX, CountPlanner, shortened
+from inspections.reporting.counts import PLANS_MAX, CountPlanner, shortened
 from models import Building, Inspection
 from models.types import BIGINT
+from models.vocabulary import COMPLETED, FAILED
 
 Expression = sa.ColumnElement[Any]
 

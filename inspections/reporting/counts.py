@@ -21,13 +21,9 @@ from models import AuditLog, Building, Inspection, ReportLead
 from models.audit_log import BULK_RELATION
 from models.fields import Model
 from models.types import BIGINT, DATE, TIMESTAMP
+from models.vocabulary import COMPLETED, FAILED, IN_PROGRESS, INSPECTION_TYPES, SCHEDULED
 
 Expression = sa.ColumnElement[Any]
-
-STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled")
-SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = STATUSES
-
-TYPES = ("annual", "fire", "lead", "structural", "emergency")
 
 PLANS_MAX = 64  # of each kind; there are sixteen grant profiles
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
@@ -102,7 +98,7 @@ def shortened(column: Any) -> Any:
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> Statement:
-    """Plan rows of status, the number of each of TYPES, and their sum, the most frequent statuses first.
+    """Plan rows of status, the number of each of INSPECTION_TYPES, and their sum, the most frequent statuses first.
 
     Each row then repeats the totals: all, overdue, upcoming, completed this month, last day, next day. Types are
     columns, since no index has their order. Rows are grouped along an index of status and day, where one exists.
@@ -110,7 +106,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
     planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     columns, named_parameter = inspection.c, planner.named_parameter
-    are_of = [(name, columns.inspection_type == name) for name in TYPES]
+    are_of = [(name, columns.inspection_type == name) for name in INSPECTION_TYPES]
     count = sa.func.count()
     one: Expression = sa.literal_column("1")
     none: Expression = sa.literal_column("0")
@@ -133,7 +129,7 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
 
     totals = sa.select(
         found.status,
-        *(sa.func.sum(found[name]) for name in TYPES),
+        *(sa.func.sum(found[name]) for name in INSPECTION_TYPES),
         total,
         over_all(sa.func.sum, found.many),
         of_all(sa.func.sum, found.many, day < today, SCHEDULED, IN_PROGRESS),
@@ -152,11 +148,11 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
-    """Plan rows of type, status and count of inspections of other types than TYPES, the most frequent pairs first."""
+    """Plan rows of type, status and count of inspections of other types, the most frequent pairs first."""
     planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
-    other = inspection.c.inspection_type.not_in(TYPES)
+    other = inspection.c.inspection_type.not_in(INSPECTION_TYPES)
     found = union_columns(
         sa.select(*pair).where(*where[:-1], part.condition, *part.rest, other)
         for part in disjuncts(where[-1], where[-1])

@@ -15,10 +15,11 @@ from engine.storage.transaction import Transaction
 from engine.storage.versioned_cache import size_of
 from inspections.faults import NoSuchBuilding
 from inspections.reporting import counts
-from inspections.reporting.counts import COMPLETED, FAILED, fetch_rows
+from inspections.reporting.counts import fetch_rows
 from inspections.reporting.finding_counts import count_findings, refresh_findings
 from inspections.reporting.incremental_counts import DashboardCounts, update_dashboard_counts
 from inspections.reporting.status_counts import Counts, labelled, read_status_counts
+from models.vocabulary import COMPLETED, FAILED
 
 RATE_DIGITS = 4
 PAIR_BYTES = 100  # of a pair and its count, without the texts

@@ -14,7 +14,7 @@ from engine.query.statement import Statement
 from engine.storage.transaction import Transaction
 from inspections.reporting.counts import PLANS_MAX, CountPlanner, fetch_rows
 from models import Finding
-from models.finding import OPEN
+from models.vocabulary import OPEN
 
 ANY_FINDING = "SELECT 1 FROM findings LIMIT 1"
 SECONDS_STALE_MAX = 60

@@ -16,9 +16,10 @@ from inspections.reporting import chart_statements, counts
 from inspections.reporting.changes import COUNT_DELTAS, ChangesSince, InspectionState, read_changes_since
 from inspections.reporting.chart_counts import BusyBuilding, Points, Window, read_outcomes
 from inspections.reporting.chart_statements import BUSIEST_MAX
-from inspections.reporting.counts import COMPLETED, IN_PROGRESS, LABEL_CHARACTERS_MAX, SCHEDULED, fetch_rows
+from inspections.reporting.counts import LABEL_CHARACTERS_MAX, fetch_rows
 from inspections.reporting.finding_counts import FindingCounts, count_findings
 from inspections.reporting.status_counts import Pair, StatusCounts, calendar_days
+from models.vocabulary import COMPLETED, IN_PROGRESS, SCHEDULED
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from access.caller import VisibleRows
 from engine.storage.transaction import Transaction
 from inspections.reporting import counts
-from inspections.reporting.counts import STATUSES, TYPES, fetch_rows
+from inspections.reporting.counts import fetch_rows
+from models.vocabulary import INSPECTION_STATUSES, INSPECTION_TYPES
 
 Counts = dict[str, int]
 Pair = tuple[str | None, str | None]
@@ -38,11 +39,11 @@ class StatusCounts:
 
     def by_status(self) -> Counts:
         """Return the counts by status. Their sum is the total."""
-        return labelled(((pair[1], count) for pair, count in self.pairs.items()), STATUSES, self.rest)
+        return labelled(((pair[1], count) for pair, count in self.pairs.items()), INSPECTION_STATUSES, self.rest)
 
     def by_type(self) -> Counts:
         """Return the counts by type. Their sum is the total."""
-        return labelled(((pair[0], count) for pair, count in self.pairs.items()), TYPES, self.rest)
+        return labelled(((pair[0], count) for pair, count in self.pairs.items()), INSPECTION_TYPES, self.rest)
 
 
 def read_status_counts(transaction: Transaction, visible: VisibleRows, building_id: int | None = None) -> StatusCounts:
@@ -55,12 +56,12 @@ def read_status_counts(transaction: Transaction, visible: VisibleRows, building_
         return StatusCounts({})
     pairs: dict[Pair, int] = {
         (name, status): count
-        for status, *of_types in (row[: len(TYPES) + 1] for row in rows)
-        for name, count in zip(TYPES, of_types, strict=True)
+        for status, *of_types in (row[: len(INSPECTION_TYPES) + 1] for row in rows)
+        for name, count in zip(INSPECTION_TYPES, of_types, strict=True)
         if count
     }
-    total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(TYPES) + 2 :]
-    if sum(row[len(TYPES) + 1] for row in rows) > sum(pairs.values()):
+    total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(INSPECTION_TYPES) + 2 :]
+    if sum(row[len(INSPECTION_TYPES) + 1] for row in rows) > sum(pairs.values()):
         others = counts.plan_other_types(database, visible.rule, of_building=of_building)
         for *pair, count in fetch_rows(transaction, others, visible.binding(building_id=building_id)):
             pairs[pair[0], pair[1]] = count

@@ -8,8 +8,8 @@ from access.caller import Caller
 from engine.storage.transaction import Transaction
 from inspections import schedules
 from inspections.recurrence import Recurrence
-from models.schedule import COUNTED_FROM, UNITS
 from models.types import BIGINT, DATE, TEXT
+from models.vocabulary import COUNTED_FROM, UNITS
 from routes.postgrest.calls import Arguments
 from routes.postgrest.signatures import (
     Parameter,

@@ -17,9 +17,7 @@ from demo.passwords import with_passwords
 from demo.portfolio import SEED, compose
 from engine.query.catalog import catalog
 from inspections.recurrence import Recurrence
-from models.finding import EVENT_KINDS, SEVERITIES, STATUSES
-from models.inspection_plan import OUTCOMES
-from models.schedule import COUNTED_FROM
+from models.vocabulary import COUNTED_FROM, EVENT_KINDS, FINDING_STATUSES, OUTCOMES, SEVERITIES
 
 TODAY = date(2026, 11, 20)
 PROJECT = Path(__file__).resolve().parents[2]
@@ -129,7 +127,7 @@ def test_dates_are_after_creation_and_not_in_the_future(portfolio):
 def test_every_state_of_duties_exists(portfolio):
     findings = {(row["severity"], row["status"]) for row in portfolio["findings"]}
 
-    assert findings == {*product(SEVERITIES, STATUSES)}
+    assert findings == {*product(SEVERITIES, FINDING_STATUSES)}
     assert {row["kind"] for row in portfolio["finding_events"]} == {*EVENT_KINDS}
     assert {row["outcome"] for row in portfolio["inspection_plans"]} == {*OUTCOMES, None}
     assert {row["counted_from"] for row in portfolio["schedules"]} == {*COUNTED_FROM}
@@ -200,7 +198,7 @@ def test_findings_agree_with_their_events(portfolio):
         made, *others = events[finding["id"]]
         assert (made["kind"], made["at"]) == ("made", finding["created_at"])
         assert all(event["at"] < f"{TODAY}T00:00:00+00:00" for event in events[finding["id"]])
-        last = next((e for e in reversed(others) if e["kind"] in STATUSES or e["kind"] == "reopened"), None)
+        last = next((e for e in reversed(others) if e["kind"] in FINDING_STATUSES or e["kind"] == "reopened"), None)
         assert finding["status"] == ("open" if last is None or last["kind"] == "reopened" else last["kind"])
         assert (finding["closed_at"] is not None) == (finding["status"] in ("verified", "waived"))
         for event in others:
@@ -240,7 +238,7 @@ def test_portfolio_of_any_day_has_work_for_today(today):
     visits = [row for row in portfolio["inspections"] if row["date_visited"] == today]
     findings = {(row["severity"], row["status"]) for row in portfolio["findings"]}
     assert {row["status"] for row in visits} >= {"scheduled", "in_progress"}
-    assert findings == {*product(SEVERITIES, STATUSES)}
+    assert findings == {*product(SEVERITIES, FINDING_STATUSES)}
     assert any(row["due_at"].startswith(today) for row in portfolio["findings"] if row["status"] == "open")
 
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from inspections.reporting.chart import Chart
+from models.vocabulary import CANCELLED, COMPLETED, FAILED, IN_PROGRESS, SCHEDULED
 
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8
 LABELS_MAX = 12
 POINTS_MAX = 130  # more bars are not legible
-STATUSES = ("completed", "failed", "in_progress", "scheduled", "cancelled", "none", "other")
+STATUSES = (COMPLETED, FAILED, IN_PROGRESS, SCHEDULED, CANCELLED, "none", "other")
 NAMES = {"none": "no status"}
 
 

@@ -11,7 +11,20 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
-COMMON_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
+from models.vocabulary import (
+    COMPLETED,
+    FAILED,
+    FIXED,
+    IN_PROGRESS,
+    INSPECTION_STATUSES,
+    LIFE_THREATENING,
+    MODERATE,
+    OPEN,
+    SCHEDULED,
+    SEVERE,
+    VERIFIED,
+)
+
 RULES: Final = {
     "building_grant": "Granted this building",
     "through_building": "Granted the building of this inspection",
@@ -21,13 +34,13 @@ RULES: Final = {
     "own_visit": "An inspection of theirs",
     "has_own_visit": "The building of an inspection of theirs",
 }
-BADGES: Final = {each: each for each in COMMON_STATUSES} | {
-    "open": "scheduled",
-    "fixed": "in_progress",
-    "verified": "completed",
-    "life_threatening": "failed",
-    "severe": "failed",
-    "moderate": "in_progress",
+BADGES: Final = {each: each for each in INSPECTION_STATUSES} | {
+    OPEN: SCHEDULED,
+    FIXED: IN_PROGRESS,
+    VERIFIED: COMPLETED,
+    LIFE_THREATENING: FAILED,
+    SEVERE: FAILED,
+    MODERATE: IN_PROGRESS,
 }
 """The CSS suffixes of statuses and severities."""
 HOURS_SHOWN_MAX: Final = 48
@@ -46,7 +59,7 @@ def status(value: object) -> str:
     if value is None:
         return "–"
     text = str(value)
-    return words(text) if text in COMMON_STATUSES else text
+    return words(text) if text in INSPECTION_STATUSES else text
 
 
 def words(text: str) -> str:

@@ -17,7 +17,7 @@ from engine.query.rule import Action
 from inspections.intervals import COMMON_INTERVALS
 from models import Schedule
 from models.errors import Fault
-from models.schedule import COUNTED_FROM
+from models.vocabulary import COUNTED_FROM
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
 from routes.console.components.fields import Field, FormValues

@@ -16,8 +16,8 @@ from access.decorators import current_time, load_caller
 from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.findings import Move
-from models.finding import FIXED, OPEN, SEVERITIES, STATUSES, VERIFIED, WAIVED
 from models.types import read_date
+from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, SEVERITIES, VERIFIED, WAIVED
 from routes.console.components import queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm, read_ids
@@ -47,13 +47,13 @@ class FindingMove:
 
 
 MOVES: Mapping[str, FindingMove] = {
-    "fixed": FindingMove("Mark fixed", "fixed", (OPEN,), FIXED, (NOTE,)),
-    "verified": FindingMove("Verify", "verified", (OPEN, FIXED), VERIFIED, (NOTE,)),
-    "waived": FindingMove("Waive", "waived", (OPEN, FIXED), WAIVED),
-    "extended": FindingMove(
-        "Extend", "extended", (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
+    FIXED: FindingMove("Mark fixed", FIXED, (OPEN,), FIXED, (NOTE,)),
+    VERIFIED: FindingMove("Verify", VERIFIED, (OPEN, FIXED), VERIFIED, (NOTE,)),
+    WAIVED: FindingMove("Waive", WAIVED, (OPEN, FIXED), WAIVED),
+    EXTENDED: FindingMove(
+        "Extend", EXTENDED, (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
     ),
-    "reopened": FindingMove("Reopen", "reopened", (FIXED, VERIFIED, WAIVED), OPEN),
+    REOPENED: FindingMove("Reopen", REOPENED, (FIXED, VERIFIED, WAIVED), OPEN),
 }
 """The moves by the kind of event that they add."""
 
@@ -127,7 +127,7 @@ def views() -> list[tuple[str, str]]:
 
 def movable(caller: Caller, kind: str, ids: Sequence[int]) -> set[int]:
     """Return those of the visible findings to which the caller may add this kind of event."""
-    due_at = "" if kind == "extended" else None
+    due_at = "" if kind == EXTENDED else None
     with reading() as transaction:
         found = findings.read_findings(transaction, caller, Move(MOVES[kind].target, due_at=due_at), ids)
     return {each.id for each in found if each.is_allowed}
@@ -142,7 +142,7 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
     text = f"{COLUMNS}&or=(inspection_id.eq.{key},{of_case})&order=due_at,id"
     rows = queries.first_page(caller, NAME, text, SHOWN_MAX).rows
     ids = [row["id"] for row in rows]
-    allowed = {kind: movable(caller, kind, ids) for kind in ("fixed", "verified")}
+    allowed = {kind: movable(caller, kind, ids) for kind in (FIXED, VERIFIED)}
     for row in rows:
         row["due"] = due_text(row)
         row["moves"] = [
@@ -150,7 +150,7 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
             for kind, permitted in allowed.items()
             if row["id"] in permitted and row["status"] in MOVES[kind].sources
         ]
-    order = STATUSES if key == case_id else (FIXED, OPEN, VERIFIED, WAIVED)
+    order = FINDING_STATUSES if key == case_id else (FIXED, OPEN, VERIFIED, WAIVED)
     return sorted(rows, key=lambda row: order.index(row["status"]))
 
 
@@ -209,14 +209,14 @@ def submit_move(caller: Caller, kind: str) -> Response:
 
 def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Undo | None:
     """Return the form that reopens findings, or None if the move closes none or the caller may not reopen them."""
-    if MOVES[kind].target not in MOVES["reopened"].sources or movable(caller, "reopened", ids) != set(ids):
+    if MOVES[kind].target not in MOVES[REOPENED].sources or movable(caller, REOPENED, ids) != set(ids):
         return None
     return Undo(f"/{NAME}/move/reopened", (*form.hidden, ("note", "Undo")))
 
 
 def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[object, list[int]]:
     """Return the findings by the inspection that verifies them: by default the one that found them."""
-    if visit or kind != "verified":
+    if visit or kind != VERIFIED:
         return {visit: ids}
     rows = queries.select_rows(
         caller, NAME, f"select=id,inspection_id&id=in.({','.join(map(str, ids))})", limit=len(ids)

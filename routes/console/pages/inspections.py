@@ -13,7 +13,7 @@ from access.decorators import current_time
 from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
-from models.inspection import STATUSES, TYPES
+from models.vocabulary import COMPLETED, FIRE, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 from routes.console.components import fields, queries, records
 from routes.console.components.list_query import ListQuery, Pairs
 from routes.console.components.lists import Offer
@@ -27,8 +27,8 @@ from routes.console.session import auth
 
 NAME, READINGS = "inspections", "reports_lead"
 OPEN_STATUSES = "in.(scheduled,in_progress)"
-WITHOUT_READINGS = "fire"
-DATED_STATUSES = ("scheduled", "completed")
+WITHOUT_READINGS = FIRE
+DATED_STATUSES = (SCHEDULED, COMPLETED)
 PERIODS = (
     ("month", datetime.timedelta(days=31)),
     ("quarter", datetime.timedelta(days=92)),
@@ -47,7 +47,8 @@ def narrower(query: ListQuery) -> list[Offer]:
     offers: list[Offer] = []
     if not query.filters_by("date_visited"):
         offers.append(("Date", [(word, query.narrowed_url(*pairs)) for word, pairs in dates]))
-    for column, label, words in (("status", "Status", STATUSES), ("inspection_type", "Type", TYPES)):
+    columns = (("status", "Status", INSPECTION_STATUSES), ("inspection_type", "Type", INSPECTION_TYPES))
+    for column, label, words in columns:
         if not query.filters_by(column):
             urls = [(status(word), query.narrowed_url((column, f"eq.{word}"))) for word in words]
             offers.append((label, urls))
@@ -108,8 +109,8 @@ def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
 
 def status_form(row: Row | None = None) -> RecordForm:
     table = table_of(NAME)
-    known = row is None or row["status"] in (None, *STATUSES)
-    choices = fields.choices(STATUSES, {each: status(each) for each in STATUSES})
+    known = row is None or row["status"] in (None, *INSPECTION_STATUSES)
+    choices = fields.choices(INSPECTION_STATUSES, {each: status(each) for each in INSPECTION_STATUSES})
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
@@ -134,7 +135,7 @@ HOOKS[NAME] = Hooks(
     sections=(visit_section, status_section, grants_section),
     may_add=lambda caller, row: queries.conducts(caller, row["id"]),
     links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
-    initial=lambda: {"status": "scheduled", "date_visited": str(local_day(current_time()))},
+    initial=lambda: {"status": SCHEDULED, "date_visited": str(local_day(current_time()))},
     problems=require_date,
 )
 HOOKS[READINGS] = Hooks(

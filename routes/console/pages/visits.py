@@ -13,6 +13,7 @@ from access import policy
 from access.caller import Caller
 from access.decorators import current_time
 from engine.current import local_day
+from models.vocabulary import OPEN_STATUSES, VISIT_RESULTS
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
 from routes.console.components.fields import Field, FormValues
@@ -28,7 +29,7 @@ from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
 VISITS_SHOWN = 50
-OPEN_STATUSES, OUTCOMES = ("scheduled", "in_progress"), ("completed", "failed")
+RESULT_NAMES = {each: status(each) for each in VISIT_RESULTS}
 VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name,address,city)"
 PLAN_COLUMNS = (
     "select=inspection_id,round,due_on,outcome,case_id,schedules(id,grace_days),"
@@ -122,9 +123,7 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
     "close_visit": VisitForm(
         "Close visit",
         (
-            Field(
-                "status", "Result", "select", True, fields.choices(OUTCOMES, {each: status(each) for each in OUTCOMES})
-            ),
+            Field("status", "Result", "select", True, fields.choices(VISIT_RESULTS, RESULT_NAMES)),
             Field("date_visited", "Visited on", "date"),
             Field("reinspect_on", "Re-inspect on", "date", hint="If the visit failed."),
         ),
@@ -142,14 +141,14 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
 
 def closing_problems(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the problem of a completed visit with a date of re-inspection."""
-    if texts.get("status") == OUTCOMES[0] and texts.get("reinspect_on", "").strip():
+    if texts.get("status") == VISIT_RESULTS[0] and texts.get("reinspect_on", "").strip():
         return {"reinspect_on": "Only a failed visit is re-inspected. Choose Failed, or leave this date out."}
     return {}
 
 
 def done_message(function: str, result: Row) -> str:
     """Return the message after a form. That of a completed visit names its open findings."""
-    if function == "close_visit" and result["status"] == OUTCOMES[0] and (number := result["open_findings"]):
+    if function == "close_visit" and result["status"] == VISIT_RESULTS[0] and (number := result["open_findings"]):
         return f"Visit closed as completed. {number:,} {'finding is' if number == 1 else 'findings are'} open."
     return VISIT_FORMS[function].done
 
@@ -160,7 +159,7 @@ def offered_forms(caller: Caller, row: Row, plan: Row | None, case: list[Row]) -
     applies = {
         "start_visit": row["status"] == OPEN_STATUSES[0],
         "close_visit": is_open,
-        "reinspect": row["status"] in OUTCOMES and all(each["outcome"] for each in case),
+        "reinspect": row["status"] in VISIT_RESULTS and all(each["outcome"] for each in case),
         "skip_occurrence": is_open and plan is not None and plan["schedules"] and not plan["outcome"],
     }
     return [
