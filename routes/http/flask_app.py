@@ -1,21 +1,19 @@
-"""Flask without the machinery that this application does not use, and the headers of every response.
+"""Flask without the costliest machinery that this application does not use, and the headers of every response.
 
-Flask's session, coroutines, signals and empty function lists cost more than a point read. The common headers
-are added outside Flask, where a list is extended.
+docs/PERFORMANCE.md holds what each override is worth. The common headers are added outside Flask, where a list is
+extended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from flask import Flask, Request, Response, appcontext_tearing_down, request_tearing_down
+from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface, SessionMixin
-from werkzeug.datastructures import Headers
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
-from access import request_state
 from engine.query.large_results import ReleasingBody, is_slot_held, release_slot
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin, Accept-Encoding"
@@ -50,16 +48,6 @@ class ApiResponse(Response):
     """A response without a default content type."""
 
     default_mimetype = None
-
-    @classmethod
-    def of(cls, status: int, headers: Mapping[str, str], body: bytes) -> ApiResponse:
-        """Return a response with trusted headers and one body."""
-        wsgi_headers = Headers()
-        # `Headers.extend` would validate each header again; the server validates them once.
-        wsgi_headers._list.extend(headers.items())
-        if status != NO_CONTENT:
-            wsgi_headers._list.append(("Content-Length", str(len(body))))
-        return cls([body], status, wsgi_headers)
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Send a complete response directly; Werkzeug would inspect its headers and body again."""
@@ -115,8 +103,6 @@ class ApiFlask(Flask):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.url_matches: dict[tuple[str, str | None, str | None], KnownMatch] = {}
-        self.before_functions: dict[str | None, list[Callable[[], Any]]] = {}
-        self.after_functions: dict[str | None, list[Callable[[Response], Response]]] = {}
 
     def create_url_adapter(self, request: Request | None) -> Any:
         """Return the match of an earlier request with the same method, path and host, if the path has no parameters."""
@@ -141,59 +127,12 @@ class ApiFlask(Flask):
             match = self.url_matches[key] = KnownMatch(rule)
         return match
 
-    def preprocess_request(self) -> Any:
-        """Run the before-request functions. Their list is computed once per endpoint."""
-        request = request_state.request()
-        endpoint = request.endpoint
-        before = self.before_functions.get(endpoint)
-        if before is None:
-            assert not self.url_value_preprocessors, "nothing would call them"
-            names = (None, *reversed(request.blueprints))
-            before = [each for name in names for each in self.before_request_funcs.get(name, ())]
-            self.before_functions[endpoint] = before
-        for function in before:
-            if (response := function()) is not None:
-                return response
-        return None
-
-    def dispatch_request(self) -> Any:
-        request = request_state.request()
-        rule = request.url_rule
-        if request.routing_exception is not None or rule is None or request.method == "OPTIONS":
-            return super().dispatch_request()
-        return self.view_functions[rule.endpoint](**(request.view_args or {}))
-
     def make_default_options_response(self) -> Response:
         """Return the allowed methods in PostgREST's order."""
         response = super().make_default_options_response()
         allowed = ",".join(each for each in METHODS if each in response.allow)
         response.headers["Allow"] = allowed
         return response
-
-    def do_teardown_request(self, *failure: Any) -> None:
-        if self.teardown_request_funcs or request_tearing_down.receivers:
-            super().do_teardown_request(*failure)
-
-    def do_teardown_appcontext(self, *failure: Any) -> None:
-        if self.teardown_appcontext_funcs or appcontext_tearing_down.receivers:
-            super().do_teardown_appcontext(*failure)
-
-    def process_response(self, response: Response) -> Response:
-        """Run the after-request functions. Their list is computed once per endpoint."""
-        request = request_state.request()
-        endpoint = request.endpoint
-        after = self.after_functions.get(endpoint)
-        if after is None:
-            names = (*request.blueprints, None)
-            after = [each for name in names for each in reversed(self.after_request_funcs[name])]
-            self.after_functions[endpoint] = after
-        for function in after:
-            response = function(response)
-        return response
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the view unchanged: no view is a coroutine."""
-        return func
 
 
 def with_common_headers(inner: Wsgi) -> Wsgi:

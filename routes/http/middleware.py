@@ -129,7 +129,7 @@ def respond(representation: Representation) -> Response:
     if "Content-Type" in headers and requests.names_profile(request_state.request().environ):
         headers = {**headers, "Content-Profile": requests.PROFILE}
     if representation.body is not None:
-        return ApiResponse.of(representation.status, headers, representation.body.encode())
+        return ApiResponse(representation.body.encode(), representation.status, headers)
     response = ApiResponse(status=representation.status, headers=headers)
     # The length of a body that was not rendered is unknown.
     response.automatically_set_content_length = False
