@@ -6,13 +6,14 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
-from routes import auth, auth_admin, auth_api_keys
-from routes.cli import commands, schema
+from routes.cli import commands, files
 from routes.console import register as console
 from routes.functions import rpc
+from routes.gotrue import api_keys, sign_in, users
 from routes.gotrue import errors as gotrue_errors
-from routes.http import docs, health, metrics
+from routes.http import health, metrics
 from routes.http.middleware import register_middleware
+from routes.openapi import views as docs
 from routes.resource import blueprint
 
 SUPABASE_PREFIX = "/rest/v1"
@@ -29,17 +30,7 @@ def register(app: Flask) -> None:
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
-    for bp in (
-        auth.bp,
-        auth_admin.bp,
-        auth_api_keys.bp,
-        health.bp,
-        metrics.bp,
-        docs.bp,
-        console.bp,
-        commands.bp,
-        schema.bp,
-    ):
+    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp, files.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
     check_guards(app)

@@ -1,4 +1,4 @@
-"""Response bodies of the sign-in API: sessions, users and lists of users.
+"""What the views of the sign-in API share: bodies of sessions, users and lists of users, and a request's deadline.
 
 A user's role, client and name are columns. They are added to the metadata in which Supabase clients look for
 them.
@@ -14,14 +14,20 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
+from flask import Response, current_app, g, request
+
 from access.access_token import AUDIENCE
+from access.accounts import throttle
+from access.accounts.deadline import Deadline, deadline
 from access.accounts.person import UserAccount
 from access.accounts.sign_in import IssuedSession
 from models.types import write_timestamp
-from routes.gotrue.payload import Object
+from routes.gotrue.payload import BODY_BYTES_MAX, Object
+from routes.http.body import read_body
 
 API_VERSION: Final = "2024-01-01"  # since this version, clients read `code` as a string
 PER_PAGE: Final = 50
+PREFIX: Final = "/auth/v1"
 
 
 def session_body(signed_in: IssuedSession, access_token: str, seconds: int) -> Object:
@@ -103,5 +109,29 @@ def version_header(requested: str | None) -> str:
     return requested if requested is not None and VERSION_DATE.fullmatch(requested) else API_VERSION
 
 
-def write(body: Object) -> bytes:
-    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+# Requests and responses
+
+
+def client_address() -> str:
+    return throttle.client_address(
+        request.environ.get("REMOTE_ADDR") or "",
+        request.headers.get("X-Forwarded-For"),
+        current_app.config["TRUSTED_PROXIES"],
+    )
+
+
+def request_deadline() -> Deadline:
+    return deadline(g.began)
+
+
+def read_auth_body() -> bytes:
+    return read_body(BODY_BYTES_MAX)
+
+
+def json_response(body: Object, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        json.dumps(body, ensure_ascii=False, allow_nan=False),
+        200,
+        headers or {},
+        content_type="application/json; charset=utf-8",
+    )

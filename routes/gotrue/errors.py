@@ -15,18 +15,12 @@ from engine.storage.writer_lock import LockTimeout
 from models import types
 from models.errors import Fault
 from routes.gotrue import payload as gotrue_payload
-from routes.gotrue import sessions, users
+from routes.gotrue import sign_in as gotrue_sign_in
+from routes.gotrue import users
 from routes.postgrest import encoding, limits, media, payload, requests
 from routes.postgrest.errors import RenderedFault
 
 UNEXPECTED = (500, "unexpected_failure")
-
-
-class SignupDisabled(Fault):
-    """A sign-up. Administrators create the users."""
-
-    def __init__(self) -> None:
-        super().__init__("Signups not allowed for this instance")
 
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
@@ -45,10 +39,10 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     gotrue_payload.BadJson: (400, "bad_json"),
     gotrue_payload.InvalidBody: (400, "validation_failed"),
     users.InvalidUser: (422, "validation_failed"),
-    sessions.UnknownGrant: (400, "unsupported_grant_type"),
-    sessions.PhoneNotServed: (422, "phone_provider_disabled"),
+    gotrue_sign_in.UnknownGrant: (400, "unsupported_grant_type"),
+    gotrue_payload.PhoneNotServed: (422, "phone_provider_disabled"),
     users.NotAnId: (404, "validation_failed"),
-    SignupDisabled: (422, "signup_disabled"),
+    gotrue_sign_in.SignupDisabled: (422, "signup_disabled"),
     # Credentials
     session.InvalidApiKey: (401, "no_authorization"),
     decorators.AnonymousDenied: (401, "no_authorization"),

@@ -1,6 +1,6 @@
 """Parses the sign-in API's bodies and page numbers.
 
-`sessions.py` and `users.py` interpret the values.
+`sign_in.py`, `users.py` and `api_keys.py` interpret the values.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ class BadJson(Fault):
 
 class InvalidBody(Fault):
     """An invalid value in a body."""
+
+
+class PhoneNotServed(Fault):
+    """A sign-in by phone number. Only e-mails are supported."""
 
 
 # Fields

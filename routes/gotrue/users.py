@@ -1,4 +1,4 @@
-"""Parses users: changes of one's own account, and an administrator's input.
+"""Users under /auth/v1/admin/users, with GoTrue's requests and this service's access rule; the parser of users.
 
 A user's role, client and name are columns. They are taken out of the metadata in which Supabase clients send
 them.
@@ -10,18 +10,108 @@ import math
 import re
 from dataclasses import dataclass, field
 
+from flask import Blueprint, Response, current_app, request
 from marshmallow import Schema, fields
 
+from access.accounts import administration, email_disclosure, password
 from access.accounts.administration import UserRequest, UserSearch
+from access.accounts.deadline import Deadline
 from access.accounts.own_account import OwnAccountChanges
 from access.accounts.person import UNSET, Unset, read_email
+from access.caller import Caller
+from access.decorators import load_caller, requires_administrator
 from access.roles import Role
+from engine.current import reading
 from models.errors import Fault
 from models.types import BIGINT, read_uuid
-from routes.gotrue.payload import InvalidBody, Object, json_object, load_body, object_value, text, text_value
-from routes.gotrue.sessions import PhoneNotServed
+from routes.gotrue import bodies
+from routes.gotrue.bodies import PREFIX, json_response, read_auth_body, request_deadline
+from routes.gotrue.payload import (
+    InvalidBody,
+    Object,
+    PhoneNotServed,
+    json_object,
+    load_body,
+    object_value,
+    read_page,
+    text,
+    text_value,
+)
 
+bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
 SEARCH_CHARACTERS_MAX = 256  # as of a like pattern
+
+
+# Views
+
+
+@bp.get("/users")
+@requires_administrator(writes=False)
+def list_users(caller: Caller) -> Response:
+    rows_max: int = current_app.config["MAX_ROWS"]
+    number = read_page("page", request.args.get("page"), 1)
+    size = read_page("per_page", request.args.get("per_page"), min(bodies.PER_PAGE, rows_max), rows_max)
+    search = read_search(request.args.get("filter"), request.args.get("sort"))
+    with reading() as transaction:
+        page = administration.list_users(transaction, caller, number, size, search)
+        return json_response(
+            bodies.users_body(page.users, transaction.unix), bodies.page_headers(number, size, page.total, request.args)
+        )
+
+
+@bp.get("/users/<user_id>")
+@requires_administrator(writes=False)
+def read_user(caller: Caller, user_id: str) -> Response:
+    with reading() as transaction:
+        person = administration.find_user(transaction, caller, read_path_id(user_id))
+        return json_response(bodies.user_body(person, transaction.unix))
+
+
+@bp.post("/users")
+@requires_administrator(writes=True)
+def create_user(caller: Caller) -> Response:
+    user = parse_user(read_auth_body())
+    deadline = request_deadline()
+    password_hash = hash_new_password(user.password, deadline)
+    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+        person = administration.create_user(transaction, load_caller(transaction), user.wanted, password_hash)
+        return json_response(bodies.user_body(person, transaction.unix))
+
+
+@bp.put("/users/<user_id>")
+@requires_administrator(writes=True)
+def change_user(caller: Caller, user_id: str) -> Response:
+    changed_id = read_path_id(user_id)
+    user = parse_user(read_auth_body())
+    deadline = request_deadline()
+    password_hash = hash_new_password(user.password, deadline)
+    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+        person = administration.change_user(
+            transaction, load_caller(transaction), changed_id, user.wanted, password_hash
+        )
+        return json_response(bodies.user_body(person, transaction.unix))
+
+
+@bp.delete("/users/<user_id>")
+@requires_administrator(writes=True)
+def delete_user(caller: Caller, user_id: str) -> Response:
+    deleted_id = read_path_id(user_id)
+    read_deletion(read_auth_body())
+    with request_deadline().writing() as transaction:
+        administration.delete_user(transaction, load_caller(transaction), deleted_id)
+    return json_response({})
+
+
+def hash_new_password(new_password: str | None, deadline: Deadline) -> str | None:
+    """Return the hash of a new password, or None for None. It is computed before the writer lock is acquired."""
+    if new_password is None:
+        return None
+    password.require_valid_new(new_password)
+    with password.password_hashing(deadline) as hasher:
+        return hasher.hash(new_password)
+
+
+# Requests
 
 
 class InvalidUser(Fault):

@@ -21,7 +21,7 @@ from access.decorators import is_public, require_valid_credentials
 from engine.current import database
 from engine.query.catalog import catalog
 from models.errors import Denial, Fault
-from routes.http import request_log, timing
+from routes.http import request_log
 from routes.http.body import JSON_BYTES_MAX
 from routes.http.compression import compress_response
 from routes.http.denials import DenialLog, DeniedRequest
@@ -93,7 +93,7 @@ def finish_response(response: Response) -> Response:
         response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
     compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
-    timing.add_server_timing(response)
+    request_log.add_server_timing(response)
     request_log.log(response)
     return response
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from routes.cli.commands import FILE
+from routes.cli.files import FILE
 from tests.support import databases, tokens
 from tests.support.applications import open_app
 from tests.support.ports import free_port

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.http import docs
+from routes.openapi import views as docs
 
 STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

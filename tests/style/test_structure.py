@@ -38,7 +38,7 @@ WEB_IMPORTERS = {
 }
 """The files outside of `routes/` that import Flask."""
 
-WEB_FREE = ("routes/postgrest/", "routes/gotrue/", "routes/openapi/")
+WEB_FREE = ("routes/postgrest/",)
 IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
 ROLE_NAMES = {"access/policy.py", "access/roles.py", "access/assignments.py"}
 """The files that name a role."""

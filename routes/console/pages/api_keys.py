@@ -12,13 +12,13 @@ from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import reading
 from engine.query.rule import Action
-from routes.auth import request_deadline
 from routes.console.components.fields import FormValues
 from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
 from routes.console.components.template_filters import name
 from routes.console.pages.users import require_user
 from routes.console.session import auth
+from routes.gotrue.bodies import request_deadline
 
 DAYS = (30, 90, 365)
 DAY_SECONDS = 24 * 3_600

@@ -12,12 +12,12 @@ from access.caller import Caller
 from access.decorators import public
 from engine.current import reading
 from models.errors import Fault
-from routes.auth import client_address, request_deadline
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
 from routes.console.pages.dashboard import COLUMNS, OPEN, next_duties, next_findings
 from routes.console.session import auth
+from routes.gotrue.bodies import client_address, request_deadline
 
 ROWS: Final = 4
 DAYS_MAX: Final = 366

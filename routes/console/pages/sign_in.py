@@ -12,13 +12,13 @@ from access.caller import SERVICE_CALLER, Caller
 from access.decorators import authenticator, load_caller, public
 from engine.current import reading
 from models.errors import Fault
-from routes.auth import client_address, request_deadline
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, bp, reload_with_cookies, render_page
 from routes.console.session import auth
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import safe_redirect
+from routes.gotrue.bodies import client_address, request_deadline
 
 
 @bp.get("/sign-in")

@@ -20,8 +20,6 @@ from inspections.inspectors import LINKED_ROLE
 from models import User
 from models.fields import TENANT_COLUMN
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
-from routes.auth import request_deadline
-from routes.auth_admin import hash_new_password
 from routes.console.components import fields, grants, queries, user_choice
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
@@ -37,6 +35,8 @@ from routes.console.components.records import (
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
 from routes.console.components.template_filters import name, short_name
 from routes.console.session import auth
+from routes.gotrue.bodies import request_deadline
+from routes.gotrue.users import hash_new_password
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, current_app, g, request
+from dataclasses import dataclass, field
+
+from flask import Blueprint, Response, current_app, request
+from marshmallow import Schema
 
 from access import request_state
-from access.accounts import own_account, people, throttle
+from access.accounts import own_account, people
 from access.accounts import sign_in as accounts_sign_in
-from access.accounts.deadline import Deadline, deadline
-from access.accounts.sign_in import IssuedSession
+from access.accounts.sign_in import IssuedSession, Scope
 from access.caller import Caller
 from access.decorators import authenticator, load_caller, public, requires_apikey, requires_user
 from engine.current import reading
 from models.errors import Fault
-from routes.gotrue import bodies, sessions, users
-from routes.gotrue.errors import SignupDisabled
-from routes.gotrue.payload import BODY_BYTES_MAX, Object
-from routes.http.body import read_body
+from routes.gotrue import bodies
+from routes.gotrue.bodies import PREFIX, client_address, json_response, read_auth_body, request_deadline
+from routes.gotrue.payload import InvalidBody, PhoneNotServed, load_body, text, text_value
+from routes.gotrue.users import read_own_changes
 from routes.http.middleware import is_sign_in
 
-PREFIX = "/auth/v1"
-
 bp = Blueprint("auth", __name__, url_prefix=PREFIX)
+
+# Views
 
 
 @bp.post("/token")
@@ -32,7 +34,7 @@ def token() -> Response:
         return session_response(sign_in())
     if grant == "refresh_token":
         return session_response(refresh())
-    raise sessions.UnknownGrant("unsupported_grant_type", hint="grant_type is password or refresh_token.")
+    raise UnknownGrant("unsupported_grant_type", hint="grant_type is password or refresh_token.")
 
 
 @bp.get("/user")
@@ -47,7 +49,7 @@ def read_user(caller: Caller) -> Response:
 @bp.put("/user")
 @requires_user(writes=True)
 def change_user(caller: Caller) -> Response:
-    changes = users.read_own_changes(read_auth_body())
+    changes = read_own_changes(read_auth_body())
     until = request_deadline()
     new = own_account.prepare_password(caller, changes, client_address(), until)
     with until.writing() as transaction:
@@ -59,7 +61,7 @@ def change_user(caller: Caller) -> Response:
 @requires_user(writes=True)
 def sign_out(caller: Caller) -> Response:
     read_auth_body()
-    scope = sessions.read_scope(request.args.get("scope"))
+    scope = read_scope(request.args.get("scope"))
     with request_deadline().writing() as transaction:
         accounts_sign_in.sign_out(transaction, load_caller(transaction), scope)
     return Response(status=204)
@@ -99,14 +101,14 @@ def add_version_header(response: Response) -> Response:
 
 
 def sign_in() -> IssuedSession:
-    grant = sessions.read_password_grant(read_auth_body())
+    grant = read_password_grant(read_auth_body())
     return accounts_sign_in.sign_in_with_password(
         authenticator().refresh_tokens, grant.email, grant.password, client_address(), request_deadline()
     )
 
 
 def refresh() -> IssuedSession:
-    text = sessions.read_refresh_grant(read_auth_body())
+    text = read_refresh_grant(read_auth_body())
     with request_deadline().writing() as transaction:
         refreshed = accounts_sign_in.refresh_session(transaction, authenticator().refresh_tokens, text)
     # Raised after the commit: a refusal may end the session.
@@ -124,21 +126,62 @@ def session_response(signed_in: IssuedSession) -> Response:
     return json_response(bodies.session_body(signed_in, access_token, seconds))
 
 
-def client_address() -> str:
-    return throttle.client_address(
-        request.environ.get("REMOTE_ADDR") or "",
-        request.headers.get("X-Forwarded-For"),
-        current_app.config["TRUSTED_PROXIES"],
-    )
+# Requests
 
 
-def request_deadline() -> Deadline:
-    return deadline(g.began)
+class SignupDisabled(Fault):
+    """A sign-up. Administrators create the users."""
+
+    def __init__(self) -> None:
+        super().__init__("Signups not allowed for this instance")
 
 
-def read_auth_body() -> bytes:
-    return read_body(BODY_BYTES_MAX)
+class UnknownGrant(Fault):
+    """An unsupported grant_type."""
 
 
-def json_response(body: Object, headers: dict[str, str] | None = None) -> Response:
-    return Response(bodies.write(body), 200, headers or {}, content_type="application/json; charset=utf-8")
+class PasswordGrantSchema(Schema):
+    email = text()
+    phone = text()
+    password = text()
+
+
+class RefreshGrantSchema(Schema):
+    refresh_token = text()
+
+
+PASSWORD_GRANT = PasswordGrantSchema()
+REFRESH_GRANT = RefreshGrantSchema()
+
+
+@dataclass(frozen=True, slots=True)
+class PasswordGrant:
+    """An e-mail and a password. `repr` omits the password."""
+
+    email: str
+    password: str = field(repr=False)
+
+
+def read_password_grant(body: bytes) -> PasswordGrant:
+    loaded = load_body(PASSWORD_GRANT, body)
+    email, password = text_value(loaded, "email"), text_value(loaded, "password")
+    if not email:
+        if text_value(loaded, "phone"):
+            raise PhoneNotServed("Phone logins are disabled")
+        raise InvalidBody("missing email or phone")
+    return PasswordGrant(email, password or "")
+
+
+def read_refresh_grant(body: bytes) -> str:
+    token = text_value(load_body(REFRESH_GRANT, body), "refresh_token")
+    if not token:
+        raise InvalidBody("refresh_token required")
+    return token
+
+
+def read_scope(text: str | None) -> Scope:
+    """Return the sessions to end. The default is all, as in GoTrue."""
+    try:
+        return Scope(text or Scope.GLOBAL.value)
+    except ValueError:
+        raise InvalidBody(f"Unsupported logout scope {(text or '')[:40]}") from None
