@@ -59,12 +59,6 @@ def record_refusal(
         record_entry(transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details)
 
 
-def last_entry_id(transaction: Transaction) -> int:
-    """Return the id of the last entry. It increases with every change of a resource's row."""
-    entry_id: int | None = transaction.value("SELECT max(id) FROM audit_log")
-    return entry_id or 0
-
-
 def record_entry(
     transaction: Transaction,
     action: str,

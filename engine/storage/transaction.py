@@ -264,20 +264,12 @@ class Transaction:
         row = self.one(sql, parameters)
         return row[0] if row is not None else None
 
-    def cached(
-        self,
-        key: Hashable,
-        compute: Callable[[], Any],
-        bytes_of: Callable[[Any], int] | None = None,
-        *,
-        is_base: bool = False,
-    ) -> Any:
+    def cached(self, key: Hashable, compute: Callable[[], Any], bytes_of: Callable[[Any], int] | None = None) -> Any:
         """Return the cached value of `key` at this snapshot's data version; without a version, call `compute`.
 
-        A value that `is_base` is cached without a version too: later counts start from it (VersionedCache.latest). A
-        transaction that writes caches nothing, since it may be rolled back.
+        A transaction that writes caches nothing, since it may be rolled back.
         """
-        if self.writes or (self.version is None and not is_base):
+        if self.writes or self.version is None:
             return compute()
         return self.cache.get(self.version, key, compute, bytes_of)
 

@@ -1,7 +1,6 @@
 """Cached results of reads, each valid for one version of the database.
 
 There is one invalidation rule: an entry is valid only for a snapshot of the same data version (`DataVersion`).
-A snapshot without a version computes each time.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ WAIT_SECONDS_MAX: Final = 2.0  # the time limit of a read
 class Entry(NamedTuple):
     """A value, the data version it was computed at, and its size in bytes."""
 
-    version: int | None
+    version: int
     value: Any
     size: int
 
@@ -47,7 +46,7 @@ class VersionedCache:
 
     def get(
         self,
-        version: int | None,
+        version: int,
         key: Hashable,
         compute: Callable[[], Result],
         bytes_of: Callable[[Result], int] | None = None,
@@ -57,8 +56,6 @@ class VersionedCache:
         `bytes_of` returns the size of a value that `size_of` does not know. Concurrent calls for one key and version
         compute once: the others wait at most WAIT_SECONDS_MAX, then compute the value themselves.
         """
-        if version is None:
-            return self.put(None, key, compute(), bytes_of)
         with self.mutex:
             entry = self.entries.get(key)
             if entry is not None and entry.version == version:
@@ -80,7 +77,7 @@ class VersionedCache:
             own.done.set()
 
     def put(
-        self, version: int | None, key: Hashable, value: Result, bytes_of: Callable[[Result], int] | None = None
+        self, version: int, key: Hashable, value: Result, bytes_of: Callable[[Result], int] | None = None
     ) -> Result:
         """Cache a value unless it is larger than ENTRY_BYTES_MAX; return it."""
         size = ENTRY_BYTES + size_of(key) + (bytes_of or size_of)(value)
@@ -92,12 +89,6 @@ class VersionedCache:
             while self.bytes > CACHE_BYTES_MAX:
                 self.drop(next(iter(self.entries)))
         return value
-
-    def latest(self, key: Hashable) -> Any:
-        """Return the value computed last, whatever its version, or None. Incremental counts start from it."""
-        with self.mutex:
-            entry = self.entries.get(key)
-        return entry.value if entry is not None else None
 
     def drop(self, key: Hashable) -> None:
         entry = self.entries.pop(key, None)

@@ -6,29 +6,49 @@ It counts the rows that a row rule shows and knows no role.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import islice
-from typing import cast
+from typing import Any
+
+import sqlalchemy as sa
 
 from access.caller import VisibleRows
-from engine.audit import last_entry_id
+from engine.query.dialect.base import SqlDialect
+from engine.query.dialect.registry import DIALECTS
+from engine.query.rule import Rule
+from engine.query.statement import Binding, Statement, parameter
 from engine.storage.transaction import Transaction
-from inspections.reporting.chart_counts import BusyBuilding, Points, Window, read_points
-from inspections.reporting.incremental_counts import update_points
-from inspections.reporting.status_counts import Counts, labelled, month_start
+from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, Expression, fetch_rows, labelled, shortened
+from inspections.reporting.status_counts import month_start
+from models import Building, Inspection
 from models.errors import Fault
-from models.vocabulary import INSPECTION_STATUSES
+from models.types import BIGINT
+from models.vocabulary import COMPLETED, FAILED, INSPECTION_STATUSES
 
 DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
+POINT_LABELS_MAX = 20_000  # pairs of period and status; the five common statuses fit any chart
+BUSIEST_MAX = 20  # buildings of a chart
+DAY_CHARACTERS = len("YYYY-MM-DD")
 POINTS_MAX = 2_400  # of a series: 200 years of months
 POINT_BYTES = 100  # a day, a status and a count, without the status's characters
 
 
 class InvalidPeriod(Fault):
     """Two dates that are no period of a chart (22023)."""
+
+
+class TooManyLabels(Fault):
+    """A chart with too many pairs of period and status (54000)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"the chart has more than {POINT_LABELS_MAX} pairs of period and status",
+            hint="Choose dates closer together.",
+        )
 
 
 class Interval(StrEnum):
@@ -46,6 +66,35 @@ class Point:
     period: str
     total: int
     by_status: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class BusyBuilding:
+    """A visible building and the numbers of its visible inspections."""
+
+    building_id: int
+    name: str
+    total: int
+    completed: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The first and last day of a chart, both included, and whether it counts by month or by day."""
+
+    start: str
+    end: str
+    by_month: bool
+
+    @property
+    def characters(self) -> int:
+        """The number of characters of a date that identify a period."""
+        return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
+
+    def binding(self, visible: VisibleRows, *building_ids: int) -> Binding:
+        """Return the values of a statement over these buildings, or over all."""
+        return visible.binding(*building_ids, start_date=self.start, end_date=self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,45 +125,29 @@ def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str |
     if len(periods) > POINTS_MAX:
         raise InvalidPeriod(f"a chart has at most {POINTS_MAX} points", hint="Choose dates closer together.")
     window = Window(start.isoformat(), end.isoformat(), by_month=interval is Interval.MONTH)
-    key = ("chart", visible, start, end)
 
-    def draw() -> tuple[int, Points, Chart]:
-        entry = last_entry_id(transaction)
-        points = count_points(transaction, visible, window, key, entry)
-        series = series_of(points, interval, periods)
-        return entry, points, Chart(window.start, window.end, interval, series, points.busiest)
+    def draw() -> Chart:
+        counted = read_series(transaction, visible, window)
+        busiest = read_busiest(transaction, visible, window)
+        return Chart(window.start, window.end, interval, series_of(counted, interval, periods), busiest)
 
-    _, _, cached = transaction.cached(key, draw, lambda drawn: size_of_points(drawn[1]), is_base=True)
-    chart: Chart = cached
+    chart: Chart = transaction.cached(("chart", visible, start, end), draw, size_of_chart)
     return chart
 
 
-def size_of_points(points: Points) -> int:
+def size_of_chart(chart: Chart) -> int:
     """Return the size of a chart in the cache, in bytes."""
-    return sum(POINT_BYTES + len(status or "") for _, status in points.counted)
+    return sum(POINT_BYTES + len(status) for point in chart.series for status in point.by_status)
 
 
-def count_points(transaction: Transaction, visible: VisibleRows, window: Window, key: Hashable, entry: int) -> Points:
-    """Return the points as of an entry of the audit log. Update the cached points, if possible."""
-    latest = transaction.cache.latest(key)
-    if latest is not None and latest[0] <= entry:
-        counted_at, previous, _ = latest
-        if counted_at == entry:
-            return cast(Points, previous)
-        points = update_points(transaction, visible, window, previous, counted_at)
-        if points is not None:
-            return points
-    return read_points(transaction, visible, window)
-
-
-def series_of(points: Points, interval: Interval, periods: list[str]) -> list[Point]:
+def series_of(counted: Mapping[tuple[str, str | None], int], interval: Interval, periods: Iterable[str]) -> list[Point]:
     """Return a point for each period, also for one without inspections."""
-    counted: dict[str, list[tuple[str | None, int]]] = {period: [] for period in periods}
-    for (day, status), count in points.counted.items():
-        counted[period_of(day, interval)].append((status, count))
+    of_periods: dict[str, list[tuple[str | None, int]]] = {period: [] for period in periods}
+    for (day, status), count in counted.items():
+        of_periods[period_of(day, interval)].append((status, count))
     return [
         Point(period, sum(count for _, count in statuses), labelled(statuses, INSPECTION_STATUSES))
-        for period, statuses in counted.items()
+        for period, statuses in of_periods.items()
     ]
 
 
@@ -157,3 +190,128 @@ def period_of(day: str, interval: Interval) -> str:
         return day
     date = datetime.date.fromisoformat(day)
     return (date - datetime.timedelta(days=date.weekday())).isoformat()
+
+
+# Reads
+
+
+def read_series(transaction: Transaction, visible: VisibleRows, window: Window) -> dict[tuple[str, str | None], int]:
+    """Return the number of inspections by day or month and status. Raise TooManyLabels."""
+    name, rule = transaction.dialect.name, visible.rule
+    statement = plan_points(name, rule, window.characters)
+    rows = fetch_rows(transaction, statement, window.binding(visible))
+    if len(rows) > POINT_LABELS_MAX:
+        raise TooManyLabels
+    return {(period, status): count for period, status, count in rows}
+
+
+def read_busiest(transaction: Transaction, visible: VisibleRows, window: Window) -> list[BusyBuilding]:
+    """Return the busiest buildings that have an inspection."""
+    statement = plan_busiest(transaction.dialect.name, visible.rule)
+    rows = [row for row in fetch_rows(transaction, statement, window.binding(visible)) if row[2]]
+    outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
+    return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
+
+
+def read_outcomes(
+    transaction: Transaction, visible: VisibleRows, window: Window, keys: Iterable[int]
+) -> dict[int, tuple[int, int, int]]:
+    """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
+    statement = plan_outcomes(transaction.dialect.name, visible.rule)
+    rows = fetch_rows(transaction, statement, window.binding(visible, *keys))
+    return {key: (total, completed, failed) for key, total, completed, failed in rows if total}
+
+
+# Statements
+
+
+class ChartPlanner(CountPlanner):
+    """A planner of counts between two days. `characters` is the length of a date's prefix that identifies a period."""
+
+    def __init__(self, dialect: SqlDialect, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
+        super().__init__(dialect, rule)
+        self.characters = characters
+
+    def within_dates(self, inspection: sa.Alias) -> Expression:
+        """Return the condition that an inspection is between the two days."""
+        return self.between_dates(inspection.c.date_visited)
+
+    def between_dates(self, visited: Expression) -> Expression:
+        """Return the condition that a day is between the two days."""
+        return visited.between(self.named_parameter("start_date"), self.named_parameter("end_date"))
+
+    def period_of(self, inspection: sa.Alias) -> Any:
+        """Return the expression of an inspection's period."""
+        day = self.dialect.date_text(inspection.c.date_visited)
+        return sa.func.substr(day, 1, self.characters).label("period")
+
+    def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
+        """Return the number of inspections of a visible building, or of those with one status, by an index scan."""
+        inspection, scope = self.visible_by(Inspection, Building)
+        columns, conditions = inspection.c, [self.within_dates(inspection), scope]
+        if status is not None:
+            conditions.append(self.dialect.with_length_limit(columns.status, columns.status == status))
+        conditions += self.in_building(inspection, building_id)
+        counted = sa.select(sa.func.count()).where(*conditions)
+        return counted.correlate_except(inspection).scalar_subquery()
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
+    """Plan rows of period, status and count. A period is the first `period_characters` characters of a date.
+
+    The inner query counts by client, status and day, the order of an index of SQLite. The limit is
+    POINT_LABELS_MAX + 1, so that the caller detects too many rows.
+    """
+    planner = ChartPlanner(DIALECTS[database], rule, period_characters)
+    inspection, where = planner.inspections(of_building=False)
+    columns = inspection.c
+    within = planner.within_dates(inspection)
+    if planner.scans_index(where[-1]):  # a range on the column would make SQLite skip-scan every client
+        within = planner.between_dates(planner.dialect.unindexed(columns.date_visited))
+    days = (
+        sa.select(planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many"))
+        .where(*where, within)
+        .group_by(columns.client_id, columns.status, columns.date_visited)
+        .subquery("days")
+    )
+    points = days.c.period, days.c.status
+    counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(*points)
+    return planner.finish(counted.limit(POINT_LABELS_MAX + 1))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_busiest(database: str, rule: Rule) -> Statement:
+    """Plan rows of id, name and inspection count of the busiest buildings. The last may have no inspection."""
+    planner = ChartPlanner(DIALECTS[database], rule)
+    if planner.dialect.joins_to_count:
+        return plan_busiest_joined(planner)
+    building, scope = planner.visible(Building)
+    total = planner.count_within_dates(building.c.id).label("total")
+    busiest = sa.select(building.c.id, building.c.name, total).where(scope)
+    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+
+
+def plan_busiest_joined(planner: ChartPlanner) -> Statement:
+    """Return `plan_busiest` as one join, for an engine that chooses between an index scan and a hash."""
+    building, scope = planner.visible(Building)
+    inspection, inspection_scope = planner.visible_by(Inspection, Building)
+    total = sa.func.count().label("total")
+    busiest = (
+        sa.select(building.c.id, building.c.name, total)
+        .select_from(building.join(inspection, inspection.c.building_id == building.c.id))
+        .where(scope, planner.within_dates(inspection), inspection_scope)
+        .group_by(building.c.id)
+    )
+    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_outcomes(database: str, rule: Rule) -> Statement:
+    """Plan rows of id and numbers of all, completed and failed inspections, of the buildings in `Binding.keys`."""
+    planner = ChartPlanner(DIALECTS[database], rule)
+    listed = planner.dialect.json_elements(parameter("keys", sa.Text))
+    building_id = planner.dialect.json_element(listed, BIGINT)
+    outcomes = (None, COMPLETED, FAILED)
+    counted = [planner.count_within_dates(building_id, status) for status in outcomes]
+    return planner.finish(sa.select(building_id, *counted).select_from(listed))

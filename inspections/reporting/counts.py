@@ -1,44 +1,33 @@
-"""The statements of the dashboard and of one building, each over the rows that a row rule shows."""
+"""Counts over the rows that a row rule shows: the planner of their statements, and counts by label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
 
 from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.dialect.registry import DIALECTS
-from engine.query.read.disjuncts import Disjunct, disjuncts, or_operands
+from engine.query.read.disjuncts import or_operands
 from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.read.planner import Planner
-from engine.query.read.skip_scan import owners_of
-from engine.query.rule import Rule
-from engine.query.statement import Binding, Statement, compile_statement, parameter
+from engine.query.statement import Binding, Statement, parameter
 from engine.storage.transaction import Transaction
-from models import AuditLog, Building, Inspection, ReportLead
-from models.audit_log import BULK_RELATION
+from models import Building, Inspection
 from models.fields import Model
-from models.types import BIGINT, DATE, TIMESTAMP
-from models.vocabulary import COMPLETED, FAILED, IN_PROGRESS, INSPECTION_TYPES, SCHEDULED
+from models.types import DATE, TIMESTAMP
 
 Expression = sa.ColumnElement[Any]
+Counts = dict[str, int]
 
 PLANS_MAX = 64  # of each kind; there are sixteen grant profiles
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
+NO_LABEL = "none"  # an inspection without a status, or a reading without a result
+OTHER_LABEL = "other"  # the rest, beyond LABELS_MAX
 LABELS_MAX = 1_000  # pairs of type and status; rarer pairs count as the rest
 
-TYPES_OF_PARAMETERS = {
-    "building_id": sa.BigInteger,
-    "since": sa.BigInteger,
-    "entries_max": sa.BigInteger,
-    "now": TIMESTAMP.storage,
-}
+TYPES_OF_PARAMETERS = {"building_id": sa.BigInteger, "now": TIMESTAMP.storage}
 """The types of the parameters that are no days."""
-
-STATE_COLUMNS = ("building_id", "inspection_type", "status", "date_visited")
-"""The columns of an inspection that the counts depend on."""
 
 
 def fetch_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
@@ -96,72 +85,6 @@ def shortened(column: Any) -> Any:
     return sa.func.substr(column, 1, LABEL_CHARACTERS_MAX).label(column.name)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> Statement:
-    """Plan rows of status, the number of each of INSPECTION_TYPES, and their sum, the most frequent statuses first.
-
-    Each row then repeats the totals: all, overdue, upcoming, completed this month, last day, next day. Types are
-    columns, since no index has their order. Rows are grouped along an index of status and day, where one exists.
-    """
-    planner = CountPlanner(DIALECTS[database], rule)
-    inspection, where = planner.inspections(of_building=of_building)
-    columns, named_parameter = inspection.c, planner.named_parameter
-    are_of = [(name, columns.inspection_type == name) for name in INSPECTION_TYPES]
-    count = sa.func.count()
-    one: Expression = sa.literal_column("1")
-    none: Expression = sa.literal_column("0")
-
-    def of_disjunct(part: Disjunct) -> sa.Select[Any]:
-        rows = sa.select(shortened(columns.status), columns.date_visited.label("day"))
-        rows = rows.where(*where[:-1], part.condition, *part.rest)
-        if of_building or not planner.scans_index(part.condition):
-            of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
-            return rows.add_columns(*of_types, one.label("many"))
-        of_types = [count.filter(is_of).label(name) for name, is_of in are_of]
-        rows = rows.add_columns(*of_types, count.label("many"))
-        return rows.group_by(columns.client_id, columns.status, columns.date_visited)
-
-    found = union_columns(of_disjunct(part) for part in disjuncts(where[-1], where[-1]))
-    day, today, total = found.day, named_parameter("today"), sa.func.sum(found.many)
-
-    def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
-        return over_all(aggregate, sa.case((found.status.in_(statuses) & is_near, value)))
-
-    totals = sa.select(
-        found.status,
-        *(sa.func.sum(found[name]) for name in INSPECTION_TYPES),
-        total,
-        over_all(sa.func.sum, found.many),
-        of_all(sa.func.sum, found.many, day < today, SCHEDULED, IN_PROGRESS),
-        of_all(sa.func.sum, found.many, day.between(today, named_parameter("soon")), SCHEDULED),
-        of_all(
-            sa.func.sum,
-            found.many,
-            day.between(named_parameter("month_start"), named_parameter("month_end")),
-            COMPLETED,
-        ),
-        of_all(sa.func.max, day, day <= today, COMPLETED, FAILED),
-        of_all(sa.func.min, day, day >= today, SCHEDULED),
-    ).group_by(found.status)
-    return planner.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
-    """Plan rows of type, status and count of inspections of other types, the most frequent pairs first."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    inspection, where = planner.inspections(of_building=of_building)
-    pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
-    other = inspection.c.inspection_type.not_in(INSPECTION_TYPES)
-    found = union_columns(
-        sa.select(*pair).where(*where[:-1], part.condition, *part.rest, other)
-        for part in disjuncts(where[-1], where[-1])
-    )
-    calendar_counts, counted = (found.inspection_type, found.status), sa.func.count()
-    pairs = sa.select(*calendar_counts, counted).group_by(*calendar_counts).order_by(counted.desc(), *calendar_counts)
-    return planner.finish(pairs.limit(LABELS_MAX))
-
-
 def union_columns(queries: Iterable[sa.Select[Any]]) -> Any:
     """Return the columns of the UNION ALL of several queries."""
     branches = list(queries)
@@ -175,92 +98,17 @@ def over_all(aggregate: Any, value: Expression) -> Expression:
     return across
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_nearest_days(database: str, rule: Rule) -> Statement:
-    """Plan one row: the last days of a completed and of a failed inspection, and the next day of a scheduled one."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    today = planner.named_parameter("today")
+def labelled(counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0) -> Counts:
+    """Return counts by label: first the common labels, even if 0, then the others by name.
 
-    def nearest_day(aggregate: Any, status: str, is_near: Callable[[Any], Expression]) -> Expression:
-        inspection, scope = planner.visible(Inspection)
-        day = inspection.c.date_visited
-        query = sa.select(aggregate(day)).where(scope, inspection.c.status == status, is_near(day))
-        if planner.dialect.uses_skip_scans and isinstance(scope, sa.True_):
-            owners = owners_of(Inspection.skip_scan)
-            of_owner = query.where(inspection.c[Inspection.skip_scan.owner] == owners.c.id)
-            query = sa.select(aggregate(of_owner.scalar_subquery())).select_from(owners)
-        nearest: Expression = query.scalar_subquery()
-        return nearest
-
-    return planner.finish(
-        sa.select(
-            nearest_day(sa.func.max, COMPLETED, lambda day: day <= today),
-            nearest_day(sa.func.max, FAILED, lambda day: day <= today),
-            nearest_day(sa.func.min, SCHEDULED, lambda day: day >= today),
-        )
-    )
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_states(database: str, rule: Rule) -> Statement:
-    """Plan rows of id and STATE_COLUMNS of the visible inspections in `Binding.keys`."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    inspection, scope = planner.visible(Inspection)
-    columns = inspection.c
-    among = planner.dialect.in_list(columns.id, BIGINT, parameter("keys", sa.Text))
-    states = sa.select(columns.id, *(columns[name] for name in STATE_COLUMNS))
-    return planner.finish(states.where(among, scope))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_audit_entries(database: str, rule: Rule) -> Statement:
-    """Plan rows of relation, key, action and former values of the visible audit entries after one, the newest first."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    audit_log, scope = planner.visible(AuditLog)
-    columns = audit_log.c
-    entries = sa.select(columns.relation, columns.row_key, columns.action, columns.before)
-    newest = entries.where(scope, columns.id > planner.named_parameter("since")).order_by(columns.id.desc())
-    return planner.finish(newest.limit(planner.named_parameter("entries_max")))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_bulk_changes(database: str) -> Statement:
-    """Plan one row: the number of audit entries after one that stand for many rows. They have no client."""
-    dialect, columns = DIALECTS[database], AuditLog.__table__.c
-    since = parameter("since", sa.BigInteger)
-    of_many = dialect.unindexed(columns.relation) == BULK_RELATION
-    found = sa.select(sa.func.count()).where(columns.client_id.is_(None), columns.id > since, of_many)
-    return compile_statement(found, dialect.sa_dialect)
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_buildings(database: str, rule: Rule) -> Statement:
-    """Plan one row: the number of visible buildings."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    building, scope = planner.visible(Building)
-    return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_building_name(database: str, rule: Rule) -> Statement:
-    """Plan one row: the name of a visible building."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    building, scope = planner.visible(Building)
-    named = building.c.id == planner.named_parameter("building_id")
-    return planner.finish(sa.select(building.c.name).where(named, scope))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_readings(database: str, rule: Rule) -> Statement:
-    """Plan rows of result, count and total of the readings of one building, the most frequent results first."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    inspection, where = planner.inspections(of_building=True)
-    reading, scope = planner.visible_by(ReportLead, Inspection)
-    result, counted = reading.c.result, sa.func.count()
-    readings = (
-        sa.select(shortened(result), counted, sa.func.sum(counted).over())
-        .select_from(inspection.join(reading, reading.c.inspection_id == inspection.c.id))
-        .where(*where, scope)
-        .group_by(result)
-    )
-    return planner.finish(readings.order_by(counted.desc(), result).limit(LABELS_MAX))
+    >>> labelled([("b", 1), (None, 2), ("b", 3), ("a", 1)], ("z", "a"), rest=5)
+    {'z': 0, 'a': 1, 'b': 4, 'none': 2, 'other': 5}
+    """
+    counts_by_label: Counts = {}
+    for label, count in counted:
+        name = NO_LABEL if label is None else label
+        counts_by_label[name] = counts_by_label.get(name, 0) + count
+    if rest:
+        counts_by_label[OTHER_LABEL] = counts_by_label.get(OTHER_LABEL, 0) + rest
+    first = {name: counts_by_label.pop(name, 0) for name in common}
+    return first | dict(sorted(counts_by_label.items()))

@@ -14,8 +14,16 @@ from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
 from engine.storage.transaction import Transaction
-from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, fetch_rows, over_all, shortened
-from inspections.reporting.status_counts import Counts, labelled
+from inspections.reporting.counts import (
+    LABELS_MAX,
+    PLANS_MAX,
+    CountPlanner,
+    Counts,
+    fetch_rows,
+    labelled,
+    over_all,
+    shortened,
+)
 from models import Inspection, InspectionPlan, Schedule
 
 WEEK_DAYS = 7

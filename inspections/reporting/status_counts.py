@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import sqlalchemy as sa
 
 from access.caller import VisibleRows
+from engine.query.dialect.registry import DIALECTS
+from engine.query.read.disjuncts import Disjunct, disjuncts
+from engine.query.rule import Rule
+from engine.query.statement import Statement
 from engine.storage.transaction import Transaction
-from inspections.reporting import counts
-from inspections.reporting.counts import fetch_rows
-from models.vocabulary import INSPECTION_STATUSES, INSPECTION_TYPES
+from inspections.reporting.counts import (
+    LABELS_MAX,
+    PLANS_MAX,
+    CountPlanner,
+    Counts,
+    Expression,
+    fetch_rows,
+    labelled,
+    over_all,
+    shortened,
+    union_columns,
+)
+from models.vocabulary import COMPLETED, FAILED, IN_PROGRESS, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 
-Counts = dict[str, int]
 Pair = tuple[str | None, str | None]
 """A type and a status, each at most LABEL_CHARACTERS_MAX characters."""
 
-NO_LABEL = "none"  # an inspection without a status, or a reading without a result
-OTHER_LABEL = "other"  # the rest, beyond LABELS_MAX
 UPCOMING_DAYS = 30
 
 
@@ -49,7 +64,7 @@ class StatusCounts:
 def read_status_counts(transaction: Transaction, visible: VisibleRows, building_id: int | None = None) -> StatusCounts:
     """Count all visible inspections, or those of one visible building."""
     database, of_building = transaction.dialect.name, building_id is not None
-    statement = counts.plan_status_counts(database, visible.rule, of_building=of_building)
+    statement = plan_status_counts(database, visible.rule, of_building=of_building)
     days = calendar_days(transaction.today)
     rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id, **days))
     if not rows:
@@ -62,11 +77,11 @@ def read_status_counts(transaction: Transaction, visible: VisibleRows, building_
     }
     total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(INSPECTION_TYPES) + 2 :]
     if sum(row[len(INSPECTION_TYPES) + 1] for row in rows) > sum(pairs.values()):
-        others = counts.plan_other_types(database, visible.rule, of_building=of_building)
+        others = plan_other_types(database, visible.rule, of_building=of_building)
         for *pair, count in fetch_rows(transaction, others, visible.binding(building_id=building_id)):
             pairs[pair[0], pair[1]] = count
-    if len(pairs) > counts.LABELS_MAX:
-        pairs = dict(sorted(pairs.items(), key=by_count)[: counts.LABELS_MAX])
+    if len(pairs) > LABELS_MAX:
+        pairs = dict(sorted(pairs.items(), key=by_count)[:LABELS_MAX])
     return StatusCounts(
         pairs, total - sum(pairs.values()), total, overdue or 0, upcoming or 0, completed or 0, last, upcoming_day
     )
@@ -104,17 +119,70 @@ def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
     return datetime.date(place // 12, place % 12 + 1, 1)
 
 
-def labelled(counted: Iterable[tuple[str | None, int]], common: tuple[str, ...], rest: int = 0) -> Counts:
-    """Return counts by label: first the common labels, even if 0, then the others by name.
+# Statements
 
-    >>> labelled([("b", 1), (None, 2), ("b", 3), ("a", 1)], ("z", "a"), rest=5)
-    {'z': 0, 'a': 1, 'b': 4, 'none': 2, 'other': 5}
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> Statement:
+    """Plan rows of status, the number of each of INSPECTION_TYPES, and their sum, the most frequent statuses first.
+
+    Each row then repeats the totals: all, overdue, upcoming, completed this month, last day, next day. Types are
+    columns, since no index has their order. Rows are grouped along an index of status and day, where one exists.
     """
-    counts_by_label: Counts = {}
-    for label, count in counted:
-        name = NO_LABEL if label is None else label
-        counts_by_label[name] = counts_by_label.get(name, 0) + count
-    if rest:
-        counts_by_label[OTHER_LABEL] = counts_by_label.get(OTHER_LABEL, 0) + rest
-    first = {name: counts_by_label.pop(name, 0) for name in common}
-    return first | dict(sorted(counts_by_label.items()))
+    planner = CountPlanner(DIALECTS[database], rule)
+    inspection, where = planner.inspections(of_building=of_building)
+    columns, named_parameter = inspection.c, planner.named_parameter
+    are_of = [(name, columns.inspection_type == name) for name in INSPECTION_TYPES]
+    count = sa.func.count()
+    one: Expression = sa.literal_column("1")
+    none: Expression = sa.literal_column("0")
+
+    def of_disjunct(part: Disjunct) -> sa.Select[Any]:
+        rows = sa.select(shortened(columns.status), columns.date_visited.label("day"))
+        rows = rows.where(*where[:-1], part.condition, *part.rest)
+        if of_building or not planner.scans_index(part.condition):
+            of_types = [sa.case((is_of, one), else_=none).label(name) for name, is_of in are_of]
+            return rows.add_columns(*of_types, one.label("many"))
+        of_types = [count.filter(is_of).label(name) for name, is_of in are_of]
+        rows = rows.add_columns(*of_types, count.label("many"))
+        return rows.group_by(columns.client_id, columns.status, columns.date_visited)
+
+    found = union_columns(of_disjunct(part) for part in disjuncts(where[-1], where[-1]))
+    day, today, total = found.day, named_parameter("today"), sa.func.sum(found.many)
+
+    def of_all(aggregate: Any, value: Expression, is_near: Expression, *statuses: str) -> Any:
+        return over_all(aggregate, sa.case((found.status.in_(statuses) & is_near, value)))
+
+    totals = sa.select(
+        found.status,
+        *(sa.func.sum(found[name]) for name in INSPECTION_TYPES),
+        total,
+        over_all(sa.func.sum, found.many),
+        of_all(sa.func.sum, found.many, day < today, SCHEDULED, IN_PROGRESS),
+        of_all(sa.func.sum, found.many, day.between(today, named_parameter("soon")), SCHEDULED),
+        of_all(
+            sa.func.sum,
+            found.many,
+            day.between(named_parameter("month_start"), named_parameter("month_end")),
+            COMPLETED,
+        ),
+        of_all(sa.func.max, day, day <= today, COMPLETED, FAILED),
+        of_all(sa.func.min, day, day >= today, SCHEDULED),
+    ).group_by(found.status)
+    return planner.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
+    """Plan rows of type, status and count of the types beyond INSPECTION_TYPES, the most frequent pairs first."""
+    planner = CountPlanner(DIALECTS[database], rule)
+    inspection, where = planner.inspections(of_building=of_building)
+    pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
+    other = inspection.c.inspection_type.not_in(INSPECTION_TYPES)
+    found = union_columns(
+        sa.select(*pair).where(*where[:-1], part.condition, *part.rest, other)
+        for part in disjuncts(where[-1], where[-1])
+    )
+    calendar_counts, counted = (found.inspection_type, found.status), sa.func.count()
+    pairs = sa.select(*calendar_counts, counted).group_by(*calendar_counts).order_by(counted.desc(), *calendar_counts)
+    return planner.finish(pairs.limit(LABELS_MAX))

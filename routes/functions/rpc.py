@@ -20,8 +20,9 @@ from access.decorators import load_caller, public, requires_call, requires_calle
 from access.roles import GrantKind
 from engine.current import reading, writing
 from engine.storage.transaction import Transaction
+from inspections.reporting.building_statistics import read_building_stats
 from inspections.reporting.chart import read_chart
-from inspections.reporting.dashboard import read_building_stats, read_dashboard
+from inspections.reporting.dashboard import read_dashboard
 from inspections.reporting.due_summary import read_due_summary
 from models import Building, Inspection
 from models.types import BIGINT, DATE, UUID

@@ -45,7 +45,7 @@ from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 from inspections import cases, findings, planned_visits, schedules, visits
-from inspections.reporting import chart_statements, counts, due_summary, finding_counts
+from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
 from routes.http.metric_files import allocate
 
 LOG = logging.getLogger("walkthrough")
@@ -243,7 +243,7 @@ def names_statements(name: str) -> bool:
 
 
 CACHES: Final = caches_of(
-    read_plan, write_plan, counts, chart_statements, due_summary, finding_counts,
+    read_plan, write_plan, building_statistics, chart, dashboard, due_summary, status_counts,
     cases, findings, planned_visits, schedules, visits,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from access import explain
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
 from inspections import findings, schedules, visits
-from inspections.reporting import chart, dashboard, due_summary
+from inspections.reporting import building_statistics, chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 from routes.openapi.parts import Json, record
@@ -73,7 +73,7 @@ ASSIGNED_BOTH: Final = record(
 RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
     "get_inspections_dashboard_summary_fast": ("Summary of all visible inspections", dashboard.Dashboard),
     "get_building_stats_chart_fast": ("Inspections by day, week or month, and the busiest buildings", chart.Chart),
-    "get_building_stats": ("Statistics of one building", dashboard.BuildingStats),
+    "get_building_stats": ("Statistics of one building", building_statistics.BuildingStats),
     "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
     "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
     "assign_to_client_manager": ("Let a client manager read buildings and inspections", ASSIGNED_BOTH),

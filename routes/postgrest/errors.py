@@ -16,7 +16,7 @@ from engine.query.write import row_security, upsert
 from engine.storage import file_identity, pool, sql_functions, sqlite
 from engine.storage.writer_lock import LockTimeout
 from inspections import faults
-from inspections.reporting import chart, chart_counts
+from inspections.reporting import chart
 from models import types
 from models.errors import Denial, Fault
 from routes.postgrest import (
@@ -80,7 +80,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.MaxAffectedOnScalar: (400, "PGRST128"),
     signatures.ParameterOutOfRange: (400, "22023"),
     chart.InvalidPeriod: (400, "22023"),
-    chart_counts.TooManyLabels: (400, "54000"),
+    chart.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),
     # Inspections
     faults.NoSuchRow: (404, "PT404"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -19,8 +18,6 @@ from engine import audit
 from engine.query import execute
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
-from inspections.reporting import incremental_counts
-from inspections.reporting.status_counts import calendar_days
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation
@@ -126,19 +123,6 @@ def test_lenient_max_affected_of_a_call_is_ignored(api: Callable) -> None:
     assert (answer.status, answer.text) == (200, "true")
     assert "Preference-Applied" not in answer.headers
     assert (refused.status, refused.code) == (400, "PGRST128")
-
-
-# Counts
-
-
-@pytest.mark.parametrize(
-    ("day", "is_counted"), [("2026-01-31", False), ("2026-02-01", True), ("2026-02-28", True), ("2026-03-01", False)]
-)
-def test_month_includes_first_and_last_day(day: str, *, is_counted: bool) -> None:
-    days = calendar_days(datetime.date(2026, 2, 10))
-    state = {"status": "completed", "date_visited": day}
-
-    assert ("completed_this_month" in incremental_counts.calendar_counts(state, days)) is is_counted
 
 
 # Users

@@ -29,7 +29,6 @@ from tests.support.applications import import_rows, open_app
 from tests.support.costs import (
     CLAIMS,
     LISTS,
-    NOW,
     STEPS_GROWTH_MAX,
     TOKENS,
     StepCounter,
@@ -269,30 +268,6 @@ def test_first_chart_reads_no_rows_of_other_clients(apps: dict[str, Flask], who:
 
     assert small > 0
     assert large <= small * STEPS_GROWTH_MAX + 200
-
-
-def test_dashboard_cost_depends_on_changes_only(apps: dict[str, Flask]) -> None:
-    """The first response after a change reads the changes, not all rows (decision 0017)."""
-    counted = []
-    for app in apps.values():
-        row = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
-        counted.append(count_steps(app, "root", f"/rpc/{FUNCTIONS[0]}", posted=("/inspections", row)))
-
-    assert 0 < counted[1] <= counted[0] * STEPS_GROWTH_MAX + 200
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_incremental_counts_read_no_changes_of_other_clients(apps: dict[str, Flask], function: str) -> None:
-    """So the response time does not reveal how much other clients wrote."""
-    app, row = (apps["small"], {"building_id": 6, "inspection_type": "fire", "date_visited": NOW[:10]})
-
-    def after(count: int) -> int:
-        return count_steps(app, "ada", f"/rpc/{function}", posted=("/inspections", [row] * count))
-
-    after(200)
-    few, many = after(1), after(200)
-
-    assert 0 < many <= few + 100
 
 
 @pytest.mark.parametrize(("who", "path"), ASKED)

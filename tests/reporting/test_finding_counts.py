@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspections.reporting import dashboard, finding_counts, incremental_counts
-from inspections.reporting.finding_counts import FindingCounts
-from tests.inspections.case_world import FAILED, HIDDEN, MOMENT, OPEN, case_rows, finding
+from tests.inspections.case_world import FAILED, MOMENT, OPEN, case_rows, finding
 from tests.support.functions import DASHBOARD
 
 SOON, LATER = "2026-11-20T14:30:00+00:00", "2026-11-20T15:30:00+00:00"
@@ -29,20 +27,6 @@ def counted(case: Callable, who: str) -> tuple[int, int]:
 
 def set_clock(case: Callable, moment: str) -> None:
     case("root").database.own.extensions["walkthrough"].clock.set(moment)
-
-
-@pytest.fixture
-def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The callers whose findings were counted, in order."""
-    asked: list[object] = []
-
-    def counting(transaction: object, visible: object) -> FindingCounts:
-        asked.append(visible.caller_id)
-        return finding_counts.count_findings(transaction, visible)
-
-    for module in (dashboard, incremental_counts):
-        monkeypatch.setattr(module, "count_findings", counting)
-    return asked
 
 
 @pytest.mark.parametrize(
@@ -92,25 +76,3 @@ def test_findings_of_a_moved_building_are_counted_for_the_new_client(case: Calla
 
     assert before == [(5, 1), (4, 1)]
     assert [counted(case, who) for who in ("root", "ada")] == [(5, 1), (5, 1)]
-
-
-@pytest.mark.sqlite("a server takes a full count after each commit")
-def test_findings_are_counted_after_their_own_changes_only(case: Callable, full_counts: list[object]) -> None:
-    inspection = {"building_id": 1, "inspection_type": "fire"}
-    changes = [
-        (lambda: case("root").post("/inspections", inspection), 0),
-        (lambda: case("ada").patch(f"/inspections?id=eq.{FAILED}", {"notes": "x"}), 0),
-        (lambda: case("ada").rpc("move_findings", {"p_finding_ids": [OPEN], "p_to": "fixed"}), 2),
-        (lambda: case("root").patch(f"/findings?id=eq.{HIDDEN}", {"place": "3D"}), 1),
-    ]
-    for who in ("root", "ada"):
-        counted(case, who)
-    assert len(full_counts) == 2
-
-    for change, expected in changes:
-        full_counts.clear()
-        assert change().status in (200, 201, 204)
-        for _ in range(2):
-            counted(case, "root")
-            counted(case, "ada")
-        assert len(full_counts) == expected

@@ -7,11 +7,11 @@ from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
 from inspections import cases, findings, schedules, visits
-from inspections.reporting import chart_statements, counts, due_summary, finding_counts
+from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
 
 MODULES = (
-    plan, mutate, counts, chart_statements, due_summary, finding_counts, assignments, explain, findings, policy,
-    cases, schedules, session, visits,
+    plan, mutate, building_statistics, chart, dashboard, due_summary, status_counts, assignments, explain, findings,
+    policy, cases, schedules, session, visits,
 )  # fmt: skip
 PLAN_CACHES = [
     found

@@ -352,7 +352,12 @@ def test_state_sequences_agree_with_model_long(instance: ServiceInstance, uuid_s
 def test_stale_dashboard_is_detected(
     instance: ServiceInstance, uuid_source: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dashboard_module, "last_entry_id", lambda transaction: 1)
+    count, counted = dashboard_module.count_dashboard, {}
+
+    def count_once(transaction: object, visible: object) -> object:
+        return counted.setdefault(visible, count(transaction, visible))
+
+    monkeypatch.setattr(dashboard_module, "count_dashboard", count_once)
 
     with pytest.raises(AssertionError):
         run(instance, uuid_source, COMMIT_SIZE, GENERATE_ONLY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -13,8 +13,7 @@ from engine.storage import versioned_cache as module
 from engine.storage.database import Database
 from engine.storage.sqlite import driver
 from engine.storage.versioned_cache import VersionedCache
-from inspections.reporting.chart import size_of_points
-from inspections.reporting.chart_counts import Points
+from inspections.reporting.chart import Chart, Interval, Point, size_of_chart
 from tests.support.waiting import until
 
 # Entries
@@ -40,13 +39,6 @@ def test_an_entry_answers_its_own_version_only() -> None:
     assert values == [1, 1, 2, 2, 1]
     assert computations == [1, 2, 1]
     assert len(cache.entries) == 1
-
-
-def test_a_snapshot_without_a_version_computes_each_time() -> None:
-    cache = VersionedCache()
-
-    assert computed(cache, None, "key", "key") == ["key", "key"]
-    assert computed(cache, 1, "key") == ["key"]
 
 
 def test_empty_values_are_cached() -> None:
@@ -91,7 +83,6 @@ def test_a_large_value_replaces_the_entry_of_an_older_version(monkeypatch: pytes
     cache.get(2, "key", lambda: ["large"])
 
     assert (cache.entries, cache.bytes) == ({}, 0)
-    assert cache.latest("key") is None
 
 
 def test_the_bytes_are_those_of_the_entries() -> None:
@@ -106,11 +97,13 @@ def test_the_bytes_are_those_of_the_entries() -> None:
 
 
 def test_a_chart_of_a_thousand_statuses_is_too_large_for_the_cache() -> None:
-    usual = {("2025-05-05", status): 1 for status in ("completed", None)}
-    many = {("2025-05-05", f"{number:04}" * 50): 1 for number in range(1_000)}
+    def chart_of(statuses: Iterable[str]) -> Chart:
+        counted = dict.fromkeys(statuses, 1)
+        series = [Point("2025-05-05", len(counted), counted)]
+        return Chart("2025-05-05", "2025-05-05", Interval.DAY, series, [])
 
-    assert size_of_points(Points(usual, [])) < 1_000
-    assert size_of_points(Points(many, [])) > module.ENTRY_BYTES_MAX
+    assert size_of_chart(chart_of(["completed", "none"])) < 1_000
+    assert size_of_chart(chart_of(f"{number:04}" * 50 for number in range(1_000))) > module.ENTRY_BYTES_MAX
 
 
 # Concurrent calls
@@ -220,7 +213,7 @@ class BuildingCount:
                 count: int = transaction.value("SELECT count(*) FROM buildings")
                 return count
 
-            found: int = transaction.cached("buildings", compute, is_base=True)
+            found: int = transaction.cached("buildings", compute)
             return found
 
 
@@ -301,7 +294,7 @@ def test_a_write_transaction_caches_nothing(filled: Database, count: BuildingCou
     cached = dict(filled.cache.entries)
     with filled.writing() as transaction:
         transaction.run("DELETE FROM buildings WHERE id = 6")
-        assert transaction.cached("buildings", lambda: 5, is_base=True) == 5
+        assert transaction.cached("buildings", lambda: 5) == 5
         transaction.roll_back_at_end()
 
     assert filled.cache.entries == cached

@@ -50,9 +50,6 @@ class SqlDialect(ABC):
     uses_skip_scans: bool
     """Whether the indexes of inspections begin with the client, so that lists of several clients are skip scans."""
 
-    audit_log_is_in_commit_order: bool
-    """Whether the ids of the audit log follow the order of commits, writes of other programs included."""
-
     # JSON
 
     @abstractmethod

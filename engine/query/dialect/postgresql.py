@@ -131,7 +131,6 @@ class PostgresqlDialect(SqlDialect):
     keeps_subquery_order = False
     joins_to_count = True
     uses_skip_scans = False
-    audit_log_is_in_commit_order = False  # other programs do not take the service's writer lock
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         items = list(pairs)

@@ -102,7 +102,6 @@ class SqliteDialect(SqlDialect):
     keeps_subquery_order = True
     joins_to_count = False
     uses_skip_scans = True
-    audit_log_is_in_commit_order = True  # SQLite has one writer at a time
 
     def json_of_row(self, pairs: Iterable[tuple[str, Expression]]) -> Expression:
         arguments: list[Expression] = []

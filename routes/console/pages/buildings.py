@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from access.caller import Caller
 from engine.current import reading
-from inspections.reporting.dashboard import read_building_stats
+from inspections.reporting.building_statistics import read_building_stats
 from routes.console.components import charts, grants
 from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
 from routes.console.pages.dashboard import OPEN

@@ -9,7 +9,7 @@ from access.caller import Caller
 from engine.current import reading
 from engine.query.rule import Action
 from engine.storage.sqlite import TimedOut
-from inspections.reporting import chart, chart_counts, status_counts
+from inspections.reporting import chart, status_counts
 from inspections.reporting.dashboard import read_dashboard
 from inspections.reporting.first_steps import read_first_steps
 from models import Client
@@ -23,7 +23,7 @@ from routes.console.session import auth
 LIST_ROWS = 8
 BUILDINGS_SHOWN = 10
 OPEN = "status=in.(scheduled,in_progress)"
-CHART_FAULTS = (chart.InvalidPeriod, chart_counts.TooManyLabels, InvalidDatetime, DatetimeOutOfRange, TimedOut)
+CHART_FAULTS = (chart.InvalidPeriod, chart.TooManyLabels, InvalidDatetime, DatetimeOutOfRange, TimedOut)
 NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
 COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 
