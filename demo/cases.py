@@ -152,12 +152,12 @@ class CaseComposer:
 
     def add_round(self, case: Case, day: date, status: str) -> None:
         first, last = case.visits[0], case.visits[-1]
-        if first.plan is None:
-            first.plan = plan(first, DONE)
-            first.plan["created_at"] = first.closed_at
+        if first.planned is None:
+            first.planned = planned_visit(first, DONE)
+            first.planned["created_at"] = first.closed_at
         kind, inspector_id = first.inspection["inspection_type"], last.inspection["inspector_id"]
         visit = self.visits.visit(first.building, kind, day, status, inspector_id, last.closed_at)
-        visit.plan = plan(visit, None if status == SCHEDULED else DONE)
+        visit.planned = planned_visit(visit, None if status == SCHEDULED else DONE)
         case.visits.append(visit)
 
     def histories(self, case: Case, people: People) -> Iterator[FindingHistory]:
@@ -240,14 +240,14 @@ def due_at(found: datetime, severity: str, *, is_extended: bool) -> str:
     return (datetime.combine(deadline, time(23, 59, 59), UTC) if is_in_days else deadline).isoformat()
 
 
-def plan(
+def planned_visit(
     visit: VisitRows,
     outcome: str | None,
     schedule_id: int | None = None,
     occurrence: int | None = None,
     due_on: date | None = None,
 ) -> Row:
-    """Return the plan of a visit. `number_visits` sets its inspection, case and round."""
+    """Return the row of inspection_plans of a visit. `number_visits` sets its inspection, case and round."""
     return {
         "inspection_id": 0,
         "schedule_id": schedule_id,
@@ -262,16 +262,16 @@ def plan(
 
 
 def number_visits(cases: Sequence[Case]) -> list[VisitRows]:
-    """Give the inspections ids in the order of their creation, and the plans their inspection, case and round."""
+    """Give the inspections ids in the order of their creation, and the planned visits their case and round."""
     visits = [visit for case in cases for visit in case.visits]
     visits.sort(key=lambda visit: (visit.inspection["created_at"], visit.inspection["date_visited"]))
     for number, visit in enumerate(visits, start=1):
         visit.inspection["id"] = number
     for case in cases:
         for number, visit in enumerate(case.visits, start=1):
-            if visit.plan is not None:
-                visit.plan["inspection_id"] = visit.inspection["id"]
-                visit.plan["case_id"], visit.plan["round"] = case.visits[0].inspection["id"], number
+            if visit.planned is not None:
+                visit.planned["inspection_id"] = visit.inspection["id"]
+                visit.planned["case_id"], visit.planned["round"] = case.visits[0].inspection["id"], number
     return visits
 
 

@@ -66,7 +66,7 @@ class _Composer:
             "inspections": inspections,
             "reports_lead": self.visits.readings(inspections),
             "schedules": self.schedules.schedules,
-            "inspection_plans": [visit.plan for visit in visits if visit.plan is not None],
+            "inspection_plans": [visit.planned for visit in visits if visit.planned is not None],
             "findings": findings,
             "finding_events": events,
             **grants,

@@ -1,4 +1,4 @@
-"""Schedules, and the inspections and plans that they made."""
+"""Schedules, and the inspections and planned visits that they made."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import date, timedelta
 
 from dateutil.relativedelta import relativedelta
 
-from demo.cases import FAILURES, Case, Failure, plan
+from demo.cases import FAILURES, Case, Failure, planned_visit
 from demo.sampler import Row, Sampler, working_day
 from demo.visits import DAYS_PAST, VisitComposer, VisitRows
 from demo.vocabulary import (
-    DUTIES,
     INSPECTORS_OF_CLIENT,
     LEAD_TYPES,
     LINKED_INSPECTORS,
+    RECURRING_INSPECTIONS,
     SPRINKLER_FLOORS,
     RecurringInspection,
 )
@@ -49,7 +49,7 @@ class Course:
     """A schedule, with its open visit. `failure`: its last visit failed, as written there."""
 
     building: Row
-    duty: RecurringInspection
+    recurring: RecurringInspection
     open_day: date
     inspector_id: int | None
     status: str = SCHEDULED
@@ -78,16 +78,18 @@ class ScheduleComposer:
         self.cases: list[Case] = []
 
     def compose(self, buildings: Sequence[Row]) -> None:
-        courses = [self.course(building, duty) for building in buildings for duty in duties_of(building)]
+        courses = [
+            self.course(building, recurring) for building in buildings for recurring in recurring_inspections(building)
+        ]
         self.apply_scripts(courses)
         for course in courses:
             self.add(course)
 
-    def course(self, building: Row, duty: RecurringInspection) -> Course:
+    def course(self, building: Row, recurring: RecurringInspection) -> Course:
         is_late = self.sampler.rng.random() < 0.12
-        days = -self.sampler.count(1, DAYS_LATE) if is_late else self.sampler.count(1, duty.months * 30)
+        days = -self.sampler.count(1, DAYS_LATE) if is_late else self.sampler.count(1, recurring.months * 30)
         inspector_id = self.sampler.rng.choice((None, *INSPECTORS_OF_CLIENT[building["client_id"]] * 2))
-        return Course(building, duty, self.sampler.day(days), inspector_id)
+        return Course(building, recurring, self.sampler.day(days), inspector_id)
 
     def apply_scripts(self, courses: Sequence[Course]) -> None:
         """Put the script of each inspector who signs in on random courses of the right client."""
@@ -99,42 +101,42 @@ class ScheduleComposer:
             course.status, course.failure = script.status, script.failure
             course.open_day = self.sampler.day(script.days)
             if script.failure is not None:
-                course.open_day += relativedelta(months=course.duty.months)
+                course.open_day += relativedelta(months=course.recurring.months)
 
     def add(self, course: Course) -> None:
         """Append the schedule of a course, and a case for each of its visits."""
-        months = course.duty.months
+        months = course.recurring.months
         number = (HISTORY_DAYS + (course.open_day - self.sampler.today).days) // (months * 30 + months // 2)
-        *past, last = due_dates(course.duty, course.open_day - relativedelta(months=number * months), number)
+        *past, last = due_dates(course.recurring, course.open_day - relativedelta(months=number * months), number)
         schedule = self.schedule(course, past[0])
         self.schedules.append(schedule)
         made_at = schedule["created_at"]
         for occurrence, due_on in enumerate(past):
             failure = course.failure if occurrence == number - 1 else None
             for visit, outcome in self.past_visits(course, due_on, made_at, failure):
-                visit.plan = plan(visit, outcome, schedule["id"], occurrence, due_on)
+                visit.planned = planned_visit(visit, outcome, schedule["id"], occurrence, due_on)
                 self.cases.append(Case([visit], failure))
                 made_at = visit.closed_at
         visit = self.open_visit(course, made_at)
-        visit.plan = plan(visit, None, schedule["id"], number, last)
+        visit.planned = planned_visit(visit, None, schedule["id"], number, last)
         self.cases.append(Case([visit]))
 
     def schedule(self, course: Course, first_due: date) -> Row:
-        duty = course.duty
+        recurring = course.recurring
         created_on = date.fromisoformat(course.building["created_at"][:10]) + timedelta(days=1)
         created_at = self.sampler.moment(created_on, 9)
         return {
             "id": len(self.schedules) + 1,
             "building_id": course.building["id"],
-            "inspection_type": duty.inspection_type,
-            "title": duty.title,
-            "every": duty.every,
-            "unit": duty.unit,
-            "counted_from": duty.counted_from,
+            "inspection_type": recurring.inspection_type,
+            "title": recurring.title,
+            "every": recurring.every,
+            "unit": recurring.unit,
+            "counted_from": recurring.counted_from,
             "first_due": first_due.isoformat(),
-            "grace_days": duty.grace_days,
+            "grace_days": recurring.grace_days,
             "inspector_id": course.inspector_id,
-            "basis": duty.basis,
+            "basis": recurring.basis,
             "ended_on": None,
             "created_at": created_at,
             "updated_at": created_at,
@@ -143,11 +145,11 @@ class ScheduleComposer:
     def past_visits(
         self, course: Course, due_on: date, made_at: str, failure: Failure | None
     ) -> Iterator[tuple[VisitRows, str]]:
-        """Yield the visits of an occurrence with the outcomes of their plans. A cancelled visit is repeated."""
+        """Yield the visits of an occurrence with their outcomes. A cancelled visit is repeated."""
         fate, day = self.sampler.weighted_choice(**OUTCOMES), due_on
         if failure is not None:
             fate, day = FAILED, self.sampler.day(failure.days[0])
-        elif course.duty.counted_from == PLANNED:
+        elif course.recurring.counted_from == PLANNED:
             day = min(working_day(due_on + timedelta(days=self.sampler.count(-6, 8))), self.sampler.day(-1))
         if fate in (SKIPPED, CANCELLED):
             visit = self.visit(course, due_on, CANCELLED, made_at)
@@ -169,27 +171,27 @@ class ScheduleComposer:
 
     def visit(self, course: Course, day: date, status: str, made_at: str) -> VisitRows:
         return self.visits.visit(
-            course.building, course.duty.inspection_type, day, status, course.inspector_id, made_at
+            course.building, course.recurring.inspection_type, day, status, course.inspector_id, made_at
         )
 
 
-def duties_of(building: Row) -> list[RecurringInspection]:
+def recurring_inspections(building: Row) -> list[RecurringInspection]:
     """Return the recurring inspections of a building: sprinklers from some floors on, lead where people live."""
-    duties = [DUTIES[ANNUAL], DUTIES[FIRE]]
+    recurring = [RECURRING_INSPECTIONS[ANNUAL], RECURRING_INSPECTIONS[FIRE]]
     if building["building_type"] in LEAD_TYPES:
-        duties.append(DUTIES[LEAD])
+        recurring.append(RECURRING_INSPECTIONS[LEAD])
     if building["floors"] >= SPRINKLER_FLOORS:
-        duties.append(DUTIES["sprinklers"])
-    return duties
+        recurring.append(RECURRING_INSPECTIONS["sprinklers"])
+    return recurring
 
 
-def due_dates(duty: RecurringInspection, first_due: date, number: int) -> list[date]:
+def due_dates(recurring: RecurringInspection, first_due: date, number: int) -> list[date]:
     """Return the due dates of the occurrences 0 to `number`, for visits on the due date."""
-    if duty.counted_from == PLANNED:
-        return [first_due + relativedelta(months=each * duty.months) for each in range(number + 1)]
+    if recurring.counted_from == PLANNED:
+        return [first_due + relativedelta(months=each * recurring.months) for each in range(number + 1)]
     dates = [first_due]
     for _ in range(number):
-        dates.append(dates[-1] + relativedelta(months=duty.months))
+        dates.append(dates[-1] + relativedelta(months=recurring.months))
     return dates
 
 

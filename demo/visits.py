@@ -31,11 +31,11 @@ GUNS = (20417, 20418, 31122, 40950)
 
 @dataclass(slots=True, eq=False)
 class VisitRows:
-    """The row of an inspection, and of its plan if it belongs to a schedule or a case."""
+    """The row of an inspection, and of its planned visit if it belongs to a schedule or a case."""
 
     building: Row
     inspection: Row
-    plan: Row | None = None
+    planned: Row | None = None
 
     @property
     def day(self) -> date:

@@ -167,7 +167,7 @@ FIRM = {
     "firm_certificate": "FC-3021",
 }
 
-DUTIES = {
+RECURRING_INSPECTIONS = {
     ANNUAL: RecurringInspection(ANNUAL, "", 1, YEAR, 0, "24 CFR 5.705"),
     FIRE: RecurringInspection(FIRE, "", 1, YEAR, 14, "NFPA 1 10.2.7"),
     LEAD: RecurringInspection(LEAD, "", 2, YEAR, 30, "24 CFR 35.1355", counted_from=DONE),

@@ -1,4 +1,4 @@
-"""The plans of inspections: the schedule, the due date and the case that an inspection belongs to."""
+"""The planned visits: the schedule, the due date and the case that an inspection belongs to."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ import pytest
 
 from engine.maintenance.import_export import export_archive
 from tests.conftest import ADA, BOB, CAST, MAX, MIA, MOE, RESOURCES, ROOT, Person, Response
-from tests.support.columns import DUTIES
+from tests.support.columns import TABLES_WITH_RULES
 from tests.support.oracle import KEYS, PRIMARY_KEYS
 from tests.support.oracle import TABLES as READ_TABLES
 
 pytestmark = pytest.mark.slow
 
-TABLES = tuple(table for table in READ_TABLES if table not in DUTIES)
-"""The tables that requests write. Deletions cascade to duties."""
+TABLES = tuple(table for table in READ_TABLES if table not in TABLES_WITH_RULES)
+"""The tables that requests write. Deletions cascade to the others."""
 
 Rows = dict[str, dict[str, dict]]
 """Rows by table and by key, as the audit log writes keys."""
@@ -32,7 +32,7 @@ INTEGERS = [None, 0, 7, 2**31 - 1]
 DAYS = [None, "0001-01-01", "2024-02-29", "9999-12-31"]
 TIMESTAMPS = ["2025-05-05T09:30:15.12+00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"]
 WRITES = 150
-CASCADES = {"inspections", "reports_lead", *DUTIES}
+CASCADES = {"inspections", "reports_lead", *TABLES_WITH_RULES}
 """Tables with a derived client column: an audit line may record a change of this column only."""
 PEOPLE = {"admin_id": (ADA, BOB), "manager_id": (MOE, MIA, MAX)}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from inspections.intervals import COMMON_INTERVALS
-from tests.console.duty_rows import set_clock
+from tests.console.inspection_rows import set_clock
 from tests.support.set_clock import SetClock
 
 BUILDING, NEW, APPLY = "/console/buildings/1", "/console/schedules/new", "/console/schedules/apply"

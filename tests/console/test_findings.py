@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.console.conftest import Form
-from tests.console.duty_rows import (
+from tests.console.inspection_rows import (
     DUE_THIS_WEEK,
     DUE_TODAY,
     FIXED,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import ADA, MIA, MOE
-from tests.console.duty_rows import TODAY, set_clock
+from tests.console.inspection_rows import TODAY, set_clock
 
 pytestmark = pytest.mark.slow
 

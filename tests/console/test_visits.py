@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import MIA, MOE
-from tests.console.duty_rows import (
+from tests.console.inspection_rows import (
     CLOSED_VISIT,
     FIXED,
     IVO,

@@ -22,19 +22,19 @@ EMPTY = {
 
 
 @pytest.fixture
-def duties(api: Callable) -> ScheduleWorld:
+def agenda(api: Callable) -> ScheduleWorld:
     """Return the data set without its open plan."""
-    duties = schedule_world(api)
-    assert duties.root.delete("/schedules?id=eq.4").status == 204
-    return duties
+    agenda = schedule_world(api)
+    assert agenda.root.delete("/schedules?id=eq.4").status == 204
+    return agenda
 
 
-def summary(duties: ScheduleWorld, who: str = "root") -> dict:
-    return duties.api(who).rpc("get_due_summary", method="GET").json
+def summary(agenda: ScheduleWorld, who: str = "root") -> dict:
+    return agenda.api(who).rpc("get_due_summary", method="GET").json
 
 
-def test_no_duties(duties: ScheduleWorld) -> None:
-    assert summary(duties) == EMPTY
+def test_no_schedules(agenda: ScheduleWorld) -> None:
+    assert summary(agenda) == EMPTY
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_no_duties(duties: ScheduleWorld) -> None:
         ("9999-12-31", 366, {}),
     ],
 )
-def test_due_dates_are_counted(duties: ScheduleWorld, first_due: str, grace_days: int, counts: dict) -> None:
-    duties.create(first_due=first_due, grace_days=grace_days)
+def test_due_dates_are_counted(agenda: ScheduleWorld, first_due: str, grace_days: int, counts: dict) -> None:
+    agenda.create(first_due=first_due, grace_days=grace_days)
 
-    assert summary(duties) == {**EMPTY, "by_type": {"fire": 1}, **counts}
+    assert summary(agenda) == {**EMPTY, "by_type": {"fire": 1}, **counts}
 
 
 @pytest.mark.parametrize(
@@ -71,40 +71,40 @@ def test_due_dates_are_counted(duties: ScheduleWorld, first_due: str, grace_days
     ids=["within-grace", "after-grace", "after-today", "late-already", "no-date"],
 )
 def test_late_bookings_are_counted(
-    duties: ScheduleWorld, first_due: str, booked_on: str | None, booked_late: int
+    agenda: ScheduleWorld, first_due: str, booked_on: str | None, booked_late: int
 ) -> None:
-    inspection_id = duties.open_inspection(duties.create(first_due=first_due, grace_days=2))
+    inspection_id = agenda.open_inspection(agenda.create(first_due=first_due, grace_days=2))
 
-    duties.edit(inspection_id, date_visited=booked_on)
+    agenda.edit(inspection_id, date_visited=booked_on)
 
-    assert summary(duties)["booked_late"] == booked_late
+    assert summary(agenda)["booked_late"] == booked_late
 
 
-def test_types_are_counted(duties: ScheduleWorld) -> None:
+def test_types_are_counted(agenda: ScheduleWorld) -> None:
     for number, inspection_type in enumerate(("fire", "fire", "lead", "x" * 300)):
-        duties.create(title=str(number), inspection_type=inspection_type, first_due=f"2026-01-0{number + 1}")
+        agenda.create(title=str(number), inspection_type=inspection_type, first_due=f"2026-01-0{number + 1}")
 
-    counted = summary(duties)
+    counted = summary(agenda)
 
     assert counted["by_type"] == {"fire": 2, "lead": 1, "x" * 200: 1}
     assert (counted["overdue"], counted["oldest_overdue_days"]) == (4, 4)
 
 
-def test_closed_inspections_and_rounds_do_not_count(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create(first_due="2025-12-01")
-    assert duties.close(schedule_id, "completed", "2025-12-02") == "2026-03-01"
-    other_id = duties.create(title="Other", first_due="2025-12-01")
-    duties.edit(duties.open_inspection(other_id), notes="edited")
-    assert duties.root.delete(f"/schedules?id=eq.{other_id}").status == 204
+def test_closed_inspections_and_rounds_do_not_count(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create(first_due="2025-12-01")
+    assert agenda.close(schedule_id, "completed", "2025-12-02") == "2026-03-01"
+    other_id = agenda.create(title="Other", first_due="2025-12-01")
+    agenda.edit(agenda.open_inspection(other_id), notes="edited")
+    assert agenda.root.delete(f"/schedules?id=eq.{other_id}").status == 204
 
-    assert summary(duties) == {**EMPTY, "by_type": {"fire": 1}}
+    assert summary(agenda) == {**EMPTY, "by_type": {"fire": 1}}
 
 
 def test_today_is_the_day_of_the_time_zone(world: Callable) -> None:
-    duties = schedule_world_in_zone(world, "Pacific/Auckland", "2026-01-05T20:00:00+00:00")
-    duties.create(first_due="2026-01-06")
+    agenda = schedule_world_in_zone(world, "Pacific/Auckland", "2026-01-05T20:00:00+00:00")
+    agenda.create(first_due="2026-01-06")
 
-    assert (summary(duties)["today"], summary(duties)["due_today"]) == ("2026-01-06", 1)
+    assert (summary(agenda)["today"], summary(agenda)["due_today"]) == ("2026-01-06", 1)
 
 
 @pytest.mark.parametrize(
@@ -119,29 +119,29 @@ def test_today_is_the_day_of_the_time_zone(world: Callable) -> None:
         ("mia", {}),
     ],
 )
-def test_visible_inspections_are_counted(duties: ScheduleWorld, who: str, types: dict) -> None:
+def test_visible_inspections_are_counted(agenda: ScheduleWorld, who: str, types: dict) -> None:
     for building_id in (BUILDING, OTHER_BUILDING, ELSEWHERE, READ_ONLY):
-        duties.create(building_id=building_id, inspection_type=f"b{building_id}", first_due="2026-01-01")
+        agenda.create(building_id=building_id, inspection_type=f"b{building_id}", first_due="2026-01-01")
 
-    counted = summary(duties, who)
+    counted = summary(agenda, who)
 
     assert counted["by_type"] == types
     assert counted["overdue"] == len(types)
 
 
-def test_grace_of_a_hidden_schedule_is_not_shown(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create(building_id=OTHER_BUILDING, first_due="2026-01-01", grace_days=100)
-    grant = {"manager_id": duties.api("mia").person.id, "inspection_id": duties.open_inspection(schedule_id)}
-    assert duties.root.post("/client_manager_inspection_access", grant).status == 201
+def test_grace_of_a_hidden_schedule_is_not_shown(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create(building_id=OTHER_BUILDING, first_due="2026-01-01", grace_days=100)
+    grant = {"manager_id": agenda.api("mia").person.id, "inspection_id": agenda.open_inspection(schedule_id)}
+    assert agenda.root.post("/client_manager_inspection_access", grant).status == 201
 
-    assert duties.api("mia").get("/schedules").json == []
-    assert (summary(duties, "mia")["overdue"], summary(duties, "root")["overdue"]) == (1, 0)
+    assert agenda.api("mia").get("/schedules").json == []
+    assert (summary(agenda, "mia")["overdue"], summary(agenda, "root")["overdue"]) == (1, 0)
 
 
-def test_summary_follows_a_write(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create(first_due="2026-01-01")
-    assert summary(duties, "ada")["overdue"] == 1
+def test_summary_follows_a_write(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create(first_due="2026-01-01")
+    assert summary(agenda, "ada")["overdue"] == 1
 
-    duties.close(schedule_id, "completed", TODAY)
+    agenda.close(schedule_id, "completed", TODAY)
 
-    assert summary(duties, "ada")["overdue"] == 0
+    assert summary(agenda, "ada")["overdue"] == 0

@@ -20,43 +20,43 @@ BULK = 1_000
 
 
 @pytest.fixture
-def duties(api: Callable) -> ScheduleWorld:
+def agenda(api: Callable) -> ScheduleWorld:
     return schedule_world(api)
 
 
 # Inspections
 
 
-def patch(duties: ScheduleWorld, row: dict) -> Response:
-    return duties.root.patch(f"/inspections?id=eq.{row['id']}", {"status": "completed"})
+def patch(agenda: ScheduleWorld, row: dict) -> Response:
+    return agenda.root.patch(f"/inspections?id=eq.{row['id']}", {"status": "completed"})
 
 
-def patch_by_other_filters(duties: ScheduleWorld, row: dict) -> Response:
+def patch_by_other_filters(agenda: ScheduleWorld, row: dict) -> Response:
     filters = f"building_id=eq.{row['building_id']}&status=eq.scheduled&order=id&limit=1"
-    return duties.root.patch(f"/inspections?{filters}", {"status": "completed"})
+    return agenda.root.patch(f"/inspections?{filters}", {"status": "completed"})
 
 
-def patch_of_other_columns(duties: ScheduleWorld, row: dict) -> Response:
-    return duties.root.patch(f"/inspections?id=eq.{row['id']}", {"building_id": 3, "status": "completed"})
+def patch_of_other_columns(agenda: ScheduleWorld, row: dict) -> Response:
+    return agenda.root.patch(f"/inspections?id=eq.{row['id']}", {"building_id": 3, "status": "completed"})
 
 
-def put(duties: ScheduleWorld, row: dict) -> Response:
-    return duties.root.put(f"/inspections?id=eq.{row['id']}", {**row, "status": "completed"})
+def put(agenda: ScheduleWorld, row: dict) -> Response:
+    return agenda.root.put(f"/inspections?id=eq.{row['id']}", {**row, "status": "completed"})
 
 
-def upsert(duties: ScheduleWorld, row: dict) -> Response:
+def upsert(agenda: ScheduleWorld, row: dict) -> Response:
     new = {"id": 500, "building_id": VACANT, "inspection_type": "annual", "status": "completed"}
     changed = {name: row[name] for name in ("id", "building_id", "inspection_type")}
-    return duties.root.post("/inspections", [new, {**changed, "status": "completed"}], prefer=MERGE)
+    return agenda.root.post("/inspections", [new, {**changed, "status": "completed"}], prefer=MERGE)
 
 
-def upsert_of_csv(duties: ScheduleWorld, row: dict) -> Response:
+def upsert_of_csv(agenda: ScheduleWorld, row: dict) -> Response:
     body = f"id,building_id,inspection_type,status\n{row['id']},{VACANT},fire,completed\n"
-    return duties.root.post("/inspections", body, prefer=MERGE, content_type=CSV)
+    return agenda.root.post("/inspections", body, prefer=MERGE, content_type=CSV)
 
 
-def patch_by_csv(duties: ScheduleWorld, row: dict) -> Response:
-    return duties.root.patch(f"/inspections?id=eq.{row['id']}", "status\ncompleted\n", content_type=CSV)
+def patch_by_csv(agenda: ScheduleWorld, row: dict) -> Response:
+    return agenda.root.patch(f"/inspections?id=eq.{row['id']}", "status\ncompleted\n", content_type=CSV)
 
 
 @pytest.mark.parametrize(
@@ -64,41 +64,41 @@ def patch_by_csv(duties: ScheduleWorld, row: dict) -> Response:
     [patch, patch_by_other_filters, patch_of_other_columns, put, upsert, upsert_of_csv, patch_by_csv],
     ids=lambda write: write.__name__,
 )
-def test_each_write_closes_a_planned_inspection(duties: ScheduleWorld, write: Callable) -> None:
-    schedule_id = duties.create()
-    row = duties.plans(schedule_id)[0]["inspections"]
+def test_each_write_closes_a_planned_inspection(agenda: ScheduleWorld, write: Callable) -> None:
+    schedule_id = agenda.create()
+    row = agenda.plans(schedule_id)[0]["inspections"]
 
-    response = write(duties, row)
+    response = write(agenda, row)
 
     assert response.status in (200, 201, 204), response.text
-    assert duties.history(schedule_id) == [("2026-01-31", "done"), ("2026-04-30", None)]
+    assert agenda.history(schedule_id) == [("2026-01-31", "done"), ("2026-04-30", None)]
 
 
-def test_upsert_of_other_columns_leaves_the_plan_open(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create()
-    row = duties.plans(schedule_id)[0]["inspections"]
+def test_upsert_of_other_columns_leaves_the_plan_open(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create()
+    row = agenda.plans(schedule_id)[0]["inspections"]
     changed = {name: row[name] for name in ("id", "building_id", "inspection_type")}
 
-    assert duties.root.post("/inspections", [{**changed, "notes": "n"}], prefer=MERGE).status == 200
+    assert agenda.root.post("/inspections", [{**changed, "notes": "n"}], prefer=MERGE).status == 200
 
-    assert duties.history(schedule_id) == [("2026-01-31", None)]
+    assert agenda.history(schedule_id) == [("2026-01-31", None)]
 
 
-def test_inspection_without_a_plan_has_no_consequence(duties: ScheduleWorld) -> None:
-    plans = duties.root.get("/inspection_plans").json
+def test_inspection_without_a_plan_has_no_consequence(agenda: ScheduleWorld) -> None:
+    plans = agenda.root.get("/inspection_plans").json
 
     for status in ("failed", "completed", "cancelled"):
-        duties.edit(4, status=status)
-    assert duties.root.delete("/inspections?id=eq.4").status == 204
+        agenda.edit(4, status=status)
+    assert agenda.root.delete("/inspections?id=eq.4").status == 204
 
-    assert duties.root.get("/inspection_plans").json == plans
-    assert len(duties.root.get("/inspections").json) == 8
+    assert agenda.root.get("/inspection_plans").json == plans
+    assert len(agenda.root.get("/inspections").json) == 8
 
 
-def test_response_shows_the_closed_inspection(duties: ScheduleWorld) -> None:
-    inspection_id = duties.open_inspection(duties.create())
+def test_response_shows_the_closed_inspection(agenda: ScheduleWorld) -> None:
+    inspection_id = agenda.open_inspection(agenda.create())
 
-    [row] = duties.root.patch(
+    [row] = agenda.root.patch(
         f"/inspections?id=eq.{inspection_id}&select=status,inspection_plans(outcome)",
         {"status": "failed"},
         prefer=REPRESENTED,
@@ -110,47 +110,47 @@ def test_response_shows_the_closed_inspection(duties: ScheduleWorld) -> None:
 # Schedules
 
 
-def test_csv_creates_schedules(duties: ScheduleWorld) -> None:
+def test_csv_creates_schedules(agenda: ScheduleWorld) -> None:
     body = "building_id,inspection_type,every,unit,first_due\n6,fire,1,year,2026-02-01\n2,lead,2,year,2026-03-01\n"
 
-    response = duties.root.post("/schedules?select=id", body, content_type=CSV, prefer=REPRESENTED)
+    response = agenda.root.post("/schedules?select=id", body, content_type=CSV, prefer=REPRESENTED)
 
     assert response.status == 201, response.text
-    assert [duties.history(row["id"]) for row in response.json] == [[("2026-02-01", None)], [("2026-03-01", None)]]
+    assert [agenda.history(row["id"]) for row in response.json] == [[("2026-02-01", None)], [("2026-03-01", None)]]
 
 
-def test_upsert_makes_missing_inspections_only(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create()
-    rows = [duties.body(), duties.body(building_id=OTHER_BUILDING)]
+def test_upsert_makes_missing_inspections_only(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create()
+    rows = [agenda.body(), agenda.body(building_id=OTHER_BUILDING)]
 
     path = "/schedules?on_conflict=building_id,inspection_type,title&select=id"
     for prefer in (MERGE, MERGE, "resolution=ignore-duplicates"):
-        response = duties.root.post(path, [{**row, "title": ""} for row in rows], prefer=prefer)
+        response = agenda.root.post(path, [{**row, "title": ""} for row in rows], prefer=prefer)
         assert response.status in (200, 201), response.text
 
-    [other] = duties.root.get(f"/schedules?building_id=eq.{OTHER_BUILDING}&title=eq.&select=id").json
-    assert duties.history(schedule_id) == duties.history(other["id"]) == [("2026-01-31", None)]
+    [other] = agenda.root.get(f"/schedules?building_id=eq.{OTHER_BUILDING}&title=eq.&select=id").json
+    assert agenda.history(schedule_id) == agenda.history(other["id"]) == [("2026-01-31", None)]
 
 
-def test_put_creates_and_ends_a_schedule(duties: ScheduleWorld) -> None:
+def test_put_creates_and_ends_a_schedule(agenda: ScheduleWorld) -> None:
     row = {
-        **duties.body(), "id": 70, "title": "", "counted_from": "planned", "grace_days": 0, "inspector_id": None,
+        **agenda.body(), "id": 70, "title": "", "counted_from": "planned", "grace_days": 0, "inspector_id": None,
         "basis": None, "ended_on": None, "created_at": "2026-01-01", "updated_at": "2026-01-01",
     }  # fmt: skip
 
-    assert duties.root.put("/schedules?id=eq.70", row).status == 204
-    assert duties.history(70) == [("2026-01-31", None)]
+    assert agenda.root.put("/schedules?id=eq.70", row).status == 204
+    assert agenda.history(70) == [("2026-01-31", None)]
 
-    assert duties.root.put("/schedules?id=eq.70", {**row, "ended_on": "2026-01-01"}).status == 204
-    assert duties.plans(70) == []
+    assert agenda.root.put("/schedules?id=eq.70", {**row, "ended_on": "2026-01-01"}).status == 204
+    assert agenda.plans(70) == []
 
 
-def test_schedule_of_a_client_admin(duties: ScheduleWorld) -> None:
-    response = duties.api("ada").post("/schedules?select=id", duties.body(), prefer=REPRESENTED)
+def test_schedule_of_a_client_admin(agenda: ScheduleWorld) -> None:
+    response = agenda.api("ada").post("/schedules?select=id", agenda.body(), prefer=REPRESENTED)
 
     assert response.status == 201
-    [plan] = duties.plans(response.json[0]["id"])
-    assert duties.api("ada").get(f"/inspections?id=eq.{plan['inspection_id']}&select=status").json == [
+    [plan] = agenda.plans(response.json[0]["id"])
+    assert agenda.api("ada").get(f"/inspections?id=eq.{plan['inspection_id']}&select=status").json == [
         {"status": "scheduled"}
     ]
 
@@ -169,23 +169,23 @@ def test_schedule_of_a_client_admin(duties: ScheduleWorld) -> None:
         ({"inspector_id": 999}, "23503"),
     ],
 )
-def test_invalid_schedule_makes_nothing(duties: ScheduleWorld, values: dict, code: str) -> None:
-    before = len(duties.root.get("/inspections").json)
+def test_invalid_schedule_makes_nothing(agenda: ScheduleWorld, values: dict, code: str) -> None:
+    before = len(agenda.root.get("/inspections").json)
 
-    rows = [duties.body(title="first"), duties.body(**values)]
-    response = duties.root.post("/schedules?columns=" + ",".join(COLUMNS), rows, prefer="missing=default")
+    rows = [agenda.body(title="first"), agenda.body(**values)]
+    response = agenda.root.post("/schedules?columns=" + ",".join(COLUMNS), rows, prefer="missing=default")
 
     assert response.code == code, response.text
-    assert len(duties.root.get("/inspections").json) == before
-    assert len(duties.root.get("/schedules").json) == 4
+    assert len(agenda.root.get("/inspections").json) == before
+    assert len(agenda.root.get("/schedules").json) == 4
 
 
-def test_plans_are_written_by_the_service_alone(duties: ScheduleWorld) -> None:
-    inspection_id = duties.open_inspection(duties.create())
+def test_plans_are_written_by_the_service_alone(agenda: ScheduleWorld) -> None:
+    inspection_id = agenda.open_inspection(agenda.create())
     path = f"/inspection_plans?inspection_id=eq.{inspection_id}"
 
     for who in ("root", "ada", "service"):
-        person = duties.api(who)
+        person = agenda.api(who)
         for response in (
             person.post("/inspection_plans", {"inspection_id": 4, "case_id": 4}),
             person.patch(path, {"outcome": "done"}),
@@ -229,13 +229,13 @@ def test_import_and_copy_make_no_inspections(world: Callable, tmp_path: pathlib.
 # Many rows
 
 
-def test_one_request_closes_a_thousand_inspections(duties: ScheduleWorld) -> None:
-    schedules = [duties.body(title=f"Round {number}") for number in range(BULK)]
-    assert duties.root.post("/schedules", schedules).status == 201
-    last = duties.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
-    duties.tick()
+def test_one_request_closes_a_thousand_inspections(agenda: ScheduleWorld) -> None:
+    schedules = [agenda.body(title=f"Round {number}") for number in range(BULK)]
+    assert agenda.root.post("/schedules", schedules).status == 201
+    last = agenda.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
+    agenda.tick()
 
-    response = duties.root.patch(
+    response = agenda.root.patch(
         f"/inspections?building_id=eq.{VACANT}", {"status": "completed", "date_visited": "2026-03-01"},
         prefer="return=headers-only,count=exact",
     )  # fmt: skip
@@ -247,21 +247,21 @@ def test_one_request_closes_a_thousand_inspections(duties: ScheduleWorld) -> Non
         ("outcome=eq.done&due_on=eq.2026-01-31", BULK),
         ("schedule_id=gt.4", 2 * BULK),
     ):
-        assert duties.root.get(f"/inspection_plans?{filters}&{count}", prefer="count=exact").total == str(number)
-    written = duties.root.get(f"/audit_log?id=gt.{last}&select=relation,action,count()&order=relation,action").json
+        assert agenda.root.get(f"/inspection_plans?{filters}&{count}", prefer="count=exact").total == str(number)
+    written = agenda.root.get(f"/audit_log?id=gt.{last}&select=relation,action,count()&order=relation,action").json
     assert [tuple(each.values()) for each in written] == [
         ("inspection_plans", "insert", BULK), ("inspection_plans", "update", BULK),
         ("inspections", "insert", BULK), ("inspections", "update", BULK),
     ]  # fmt: skip
-    plans = duties.root.get("/inspection_plans?outcome=is.null&schedule_id=gt.4&select=case_id,inspection_id").json
+    plans = agenda.root.get("/inspection_plans?outcome=is.null&schedule_id=gt.4&select=case_id,inspection_id").json
     assert all(plan["case_id"] == plan["inspection_id"] for plan in plans)
 
 
 @pytest.fixture
-def statements(duties: ScheduleWorld, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def statements(agenda: ScheduleWorld, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of the statements that writes run."""
     found: list[str] = []
-    with duties.stored.writing() as transaction:
+    with agenda.stored.writing() as transaction:
         kind = type(transaction)
     run = kind.run
 
@@ -273,13 +273,13 @@ def statements(duties: ScheduleWorld, monkeypatch: pytest.MonkeyPatch) -> list[s
     return found
 
 
-def test_statements_of_a_request_do_not_depend_on_its_rows(duties: ScheduleWorld, statements: list[str]) -> None:
+def test_statements_of_a_request_do_not_depend_on_its_rows(agenda: ScheduleWorld, statements: list[str]) -> None:
     def close(number: int) -> int:
-        assert duties.root.post("/schedules", [duties.body(title=f"{number}.{n}") for n in range(number)]).status == 201
-        duties.tick()
+        assert agenda.root.post("/schedules", [agenda.body(title=f"{number}.{n}") for n in range(number)]).status == 201
+        agenda.tick()
         statements.clear()
         body = {"status": "completed", "date_visited": "2026-03-01"}
-        assert duties.root.patch("/inspections?building_id=eq.6&date_visited=eq.2026-01-31", body).status == 204
+        assert agenda.root.patch("/inspections?building_id=eq.6&date_visited=eq.2026-01-31", body).status == 204
         return len(statements)
 
     assert close(2) == close(20)
@@ -287,25 +287,25 @@ def test_statements_of_a_request_do_not_depend_on_its_rows(duties: ScheduleWorld
 
 @pytest.mark.parametrize("filters", ["id=eq.4", "building_id=eq.2&id=eq.4", "id=in.(4,5)"])
 def test_status_without_a_plan_takes_no_further_statement(
-    duties: ScheduleWorld, statements: list[str], filters: str
+    agenda: ScheduleWorld, statements: list[str], filters: str
 ) -> None:
     def count(**values: object) -> int:
         statements.clear()
-        assert duties.root.patch(f"/inspections?{filters}", values).status == 204
+        assert agenda.root.patch(f"/inspections?{filters}", values).status == 204
         return len(statements)
 
     assert count(status="failed") == count(notes="n")
 
 
-def test_concurrent_requests_leave_one_open_inspection(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create()
-    inspection_id = duties.open_inspection(schedule_id)
-    duties.tick()
+def test_concurrent_requests_leave_one_open_inspection(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create()
+    inspection_id = agenda.open_inspection(schedule_id)
+    agenda.tick()
     start, statuses = threading.Barrier(4), []
 
     def close(status: str) -> None:
         start.wait()
-        statuses.append(duties.root.patch(f"/inspections?id=eq.{inspection_id}", {"status": status}).status)
+        statuses.append(agenda.root.patch(f"/inspections?id=eq.{inspection_id}", {"status": status}).status)
 
     threads = [
         threading.Thread(target=close, args=(each,)) for each in ("completed", "failed", "cancelled", "completed")
@@ -316,5 +316,5 @@ def test_concurrent_requests_leave_one_open_inspection(duties: ScheduleWorld) ->
         thread.join()
 
     assert statuses == [204] * 4
-    assert len(duties.open_plans(schedule_id)) == 1
-    assert len(duties.plans(schedule_id)) == 2
+    assert len(agenda.open_plans(schedule_id)) == 1
+    assert len(agenda.plans(schedule_id)) == 2

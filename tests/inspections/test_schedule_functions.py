@@ -24,14 +24,14 @@ NOT_OPEN = (400, "23514", "only an open inspection of a schedule can be skipped"
 
 
 @pytest.fixture
-def duties(api: Callable) -> ScheduleWorld:
+def agenda(api: Callable) -> ScheduleWorld:
     return schedule_world(api)
 
 
-def refuse_without_trace(duties: ScheduleWorld, who: str, function: str, arguments: dict) -> Response:
-    before = dump(duties.api)
-    response = duties.api(who).rpc(function, arguments)
-    assert dump(duties.api) == before
+def refuse_without_trace(agenda: ScheduleWorld, who: str, function: str, arguments: dict) -> Response:
+    before = dump(agenda.api)
+    response = agenda.api(who).rpc(function, arguments)
+    assert dump(agenda.api) == before
     return response
 
 
@@ -43,36 +43,36 @@ def application(*building_ids: int, **values: object) -> dict:
     return {"p_building_ids": list(building_ids), **plain, **values}
 
 
-def first_due_dates(duties: ScheduleWorld, title: str = "") -> dict[int, str]:
+def first_due_dates(agenda: ScheduleWorld, title: str = "") -> dict[int, str]:
     """Return the first due date of each building's schedule of this title."""
-    rows = duties.root.get(f"/schedules?id=gt.4&title=eq.{title}&select=building_id,first_due").json
+    rows = agenda.root.get(f"/schedules?id=gt.4&title=eq.{title}&select=building_id,first_due").json
     return {row["building_id"]: row["first_due"] for row in rows}
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "service"])
-def test_schedule_is_applied_to_buildings(duties: ScheduleWorld, who: str) -> None:
-    response = duties.api(who).rpc("apply_schedule", application(BUILDING, VACANT, p_title="Exits"))
+def test_schedule_is_applied_to_buildings(agenda: ScheduleWorld, who: str) -> None:
+    response = agenda.api(who).rpc("apply_schedule", application(BUILDING, VACANT, p_title="Exits"))
 
     assert response.json == {"made": 2, "already": 0}
-    schedules = duties.root.get("/schedules?title=eq.Exits&order=id").json
+    schedules = agenda.root.get("/schedules?title=eq.Exits&order=id").json
     assert [row["building_id"] for row in schedules] == [BUILDING, VACANT]
     for row in schedules:
         assert row.items() >= {
             "inspection_type": "fire", "every": 3, "unit": "month", "counted_from": "planned",
             "first_due": "2026-01-31", "grace_days": 0, "ended_on": None,
         }.items()  # fmt: skip
-        assert duties.history(row["id"]) == [("2026-01-31", None)]
+        assert agenda.history(row["id"]) == [("2026-01-31", None)]
 
 
-def test_buildings_with_the_schedule_are_counted(duties: ScheduleWorld) -> None:
-    duties.root.rpc("apply_schedule", application(BUILDING))
+def test_buildings_with_the_schedule_are_counted(agenda: ScheduleWorld) -> None:
+    agenda.root.rpc("apply_schedule", application(BUILDING))
 
-    response = duties.root.rpc("apply_schedule", application(BUILDING, VACANT, VACANT, OTHER_BUILDING, p_every=6))
+    response = agenda.root.rpc("apply_schedule", application(BUILDING, VACANT, VACANT, OTHER_BUILDING, p_every=6))
 
     assert response.json == {"made": 2, "already": 1}
-    intervals = duties.root.get("/schedules?id=gt.4&order=building_id&select=building_id,every").json
+    intervals = agenda.root.get("/schedules?id=gt.4&order=building_id&select=building_id,every").json
     assert [tuple(row.values()) for row in intervals] == [(BUILDING, 3), (OTHER_BUILDING, 6), (VACANT, 6)]
-    assert duties.root.rpc("apply_schedule", application(BUILDING)).json == {"made": 0, "already": 1}
+    assert agenda.root.rpc("apply_schedule", application(BUILDING)).json == {"made": 0, "already": 1}
 
 
 @pytest.mark.parametrize(
@@ -85,54 +85,54 @@ def test_buildings_with_the_schedule_are_counted(duties: ScheduleWorld) -> None:
         (366, ["2026-01-31", "2026-02-02", "2026-02-04"]),
     ],
 )
-def test_first_due_dates_are_spread(duties: ScheduleWorld, days: int | None, due_dates: list[str]) -> None:
-    duties.root.rpc("apply_schedule", application(BUILDING, OTHER_BUILDING, VACANT, p_spread_days=days))
+def test_first_due_dates_are_spread(agenda: ScheduleWorld, days: int | None, due_dates: list[str]) -> None:
+    agenda.root.rpc("apply_schedule", application(BUILDING, OTHER_BUILDING, VACANT, p_spread_days=days))
 
-    assert first_due_dates(duties) == dict(zip((BUILDING, OTHER_BUILDING, VACANT), due_dates, strict=True))
-
-
-def test_spread_counts_each_building_once(duties: ScheduleWorld) -> None:
-    duties.root.rpc("apply_schedule", application(BUILDING, BUILDING, VACANT, p_spread_days=2))
-
-    assert first_due_dates(duties) == {BUILDING: "2026-01-31", VACANT: "2026-02-02"}
+    assert first_due_dates(agenda) == dict(zip((BUILDING, OTHER_BUILDING, VACANT), due_dates, strict=True))
 
 
-def test_optional_values(duties: ScheduleWorld) -> None:
+def test_spread_counts_each_building_once(agenda: ScheduleWorld) -> None:
+    agenda.root.rpc("apply_schedule", application(BUILDING, BUILDING, VACANT, p_spread_days=2))
+
+    assert first_due_dates(agenda) == {BUILDING: "2026-01-31", VACANT: "2026-02-02"}
+
+
+def test_optional_values(agenda: ScheduleWorld) -> None:
     values = {"p_title": "Alarms", "p_counted_from": "done", "p_spread_days": 1}
-    duties.root.rpc("apply_schedule", application(VACANT, **values))
+    agenda.root.rpc("apply_schedule", application(VACANT, **values))
 
-    [row] = duties.root.get("/schedules?title=eq.Alarms").json
+    [row] = agenda.root.get("/schedules?title=eq.Alarms").json
     assert row["counted_from"] == "done"
 
 
 @pytest.mark.parametrize("building_id", [ELSEWHERE, MISSING])
-def test_building_out_of_reach_is_missing(duties: ScheduleWorld, building_id: int) -> None:
-    response = refuse_without_trace(duties, "ada", "apply_schedule", application(VACANT, building_id))
+def test_building_out_of_reach_is_missing(agenda: ScheduleWorld, building_id: int) -> None:
+    response = refuse_without_trace(agenda, "ada", "apply_schedule", application(VACANT, building_id))
 
     assert response.refusal == NO_BUILDING
 
 
-def test_missing_building_of_a_super_admin(duties: ScheduleWorld) -> None:
-    response = refuse_without_trace(duties, "root", "apply_schedule", application(VACANT, MISSING))
+def test_missing_building_of_a_super_admin(agenda: ScheduleWorld) -> None:
+    response = refuse_without_trace(agenda, "root", "apply_schedule", application(VACANT, MISSING))
 
     assert response.refusal == NO_BUILDING
 
 
-def test_readable_building_of_another_client_is_denied(duties: ScheduleWorld) -> None:
-    response = refuse_without_trace(duties, "ada", "apply_schedule", application(VACANT, READ_ONLY))
+def test_readable_building_of_another_client_is_denied(agenda: ScheduleWorld) -> None:
+    response = refuse_without_trace(agenda, "ada", "apply_schedule", application(VACANT, READ_ONLY))
 
     assert (response.status, response.code) == DENIED
 
 
 @pytest.mark.parametrize("who", ["moe", "mia", "max"])
-def test_managers_apply_and_skip_nothing(duties: ScheduleWorld, who: str) -> None:
-    inspection_id = duties.open_inspection(duties.create(building_id=BUILDING))
+def test_managers_apply_and_skip_nothing(agenda: ScheduleWorld, who: str) -> None:
+    inspection_id = agenda.open_inspection(agenda.create(building_id=BUILDING))
 
     for function, arguments in (
         ("apply_schedule", application(BUILDING)),
         ("skip_occurrence", {"p_inspection_id": inspection_id, "p_reason": "x"}),
     ):
-        response = refuse_without_trace(duties, who, function, arguments)
+        response = refuse_without_trace(agenda, who, function, arguments)
         assert (response.status, response.code) == DENIED
 
 
@@ -163,41 +163,41 @@ def test_managers_apply_and_skip_nothing(duties: ScheduleWorld, who: str) -> Non
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_invalid_application_is_refused(duties: ScheduleWorld, values: dict, code: str) -> None:
-    response = refuse_without_trace(duties, "root", "apply_schedule", application(VACANT, **values))
+def test_invalid_application_is_refused(agenda: ScheduleWorld, values: dict, code: str) -> None:
+    response = refuse_without_trace(agenda, "root", "apply_schedule", application(VACANT, **values))
 
     assert response.code == code, response.text
 
 
-def test_thousand_buildings(duties: ScheduleWorld) -> None:
+def test_thousand_buildings(agenda: ScheduleWorld) -> None:
     buildings = [{"name": f"Building {number}", "client_id": 1} for number in range(1_000)]
-    made = duties.root.post("/buildings?select=id", buildings, prefer="return=representation").json
+    made = agenda.root.post("/buildings?select=id", buildings, prefer="return=representation").json
 
-    response = duties.api("ada").rpc("apply_schedule", application(*(row["id"] for row in made), p_spread_days=1))
+    response = agenda.api("ada").rpc("apply_schedule", application(*(row["id"] for row in made), p_spread_days=1))
 
     assert response.json == {"made": 1_000, "already": 0}
     filters = "building_id=gt.6&status=eq.scheduled&order=date_visited.desc&limit=1"
-    last = duties.root.get(f"/inspections?{filters}", prefer="count=exact")
+    last = agenda.root.get(f"/inspections?{filters}", prefer="count=exact")
     assert (last.total, last.json[0]["date_visited"]) == ("1000", "2026-02-27")
 
 
-def test_rolled_back_application_leaves_nothing(duties: ScheduleWorld) -> None:
-    before = dump(duties.api)
+def test_rolled_back_application_leaves_nothing(agenda: ScheduleWorld) -> None:
+    before = dump(agenda.api)
 
-    response = duties.root.rpc("apply_schedule", application(VACANT), prefer="tx=rollback")
+    response = agenda.root.rpc("apply_schedule", application(VACANT), prefer="tx=rollback")
 
     assert response.json == {"made": 1, "already": 0}
-    assert dump(duties.api) == before
+    assert dump(agenda.api) == before
 
 
 # skip_occurrence
 
 
 def skip(
-    duties: ScheduleWorld, inspection_id: int, reason: str = "The building is empty.", who: str = "root"
+    agenda: ScheduleWorld, inspection_id: int, reason: str = "The building is empty.", who: str = "root"
 ) -> Response:
-    duties.tick()
-    return duties.api(who).rpc("skip_occurrence", {"p_inspection_id": inspection_id, "p_reason": reason})
+    agenda.tick()
+    return agenda.api(who).rpc("skip_occurrence", {"p_inspection_id": inspection_id, "p_reason": reason})
 
 
 @pytest.mark.parametrize("who", ["root", "ada"])
@@ -206,14 +206,14 @@ def skip(
     [(None, "Vacant"), ("", "Vacant"), ("Key at the office.", "Key at the office.\nVacant")],
     ids=["none", "empty", "some"],
 )
-def test_occurrence_is_skipped(duties: ScheduleWorld, who: str, notes: str | None, expected: str) -> None:
-    schedule_id = duties.create()
-    inspection_id = duties.open_inspection(schedule_id)
-    duties.edit(inspection_id, notes=notes)
+def test_occurrence_is_skipped(agenda: ScheduleWorld, who: str, notes: str | None, expected: str) -> None:
+    schedule_id = agenda.create()
+    inspection_id = agenda.open_inspection(schedule_id)
+    agenda.edit(inspection_id, notes=notes)
 
-    response = skip(duties, inspection_id, "Vacant", who)
+    response = skip(agenda, inspection_id, "Vacant", who)
 
-    first, following = duties.plans(schedule_id)
+    first, following = agenda.plans(schedule_id)
     assert response.json == {"next_inspection_id": following["inspection_id"], "next_due": "2026-04-30"}
     assert (first["outcome"], first["inspections"]["status"], first["inspections"]["notes"]) == (
         "skipped", "cancelled", expected,
@@ -224,85 +224,85 @@ def test_occurrence_is_skipped(duties: ScheduleWorld, who: str, notes: str | Non
 @pytest.mark.parametrize(
     ("counted_from", "next_due"), [("planned", "2026-04-30"), ("done", "2026-04-30")], ids=["planned", "done"]
 )
-def test_skipped_occurrence_counts_from_its_due_date(duties: ScheduleWorld, counted_from: str, next_due: str) -> None:
-    inspection_id = duties.open_inspection(duties.create(counted_from=counted_from))
-    duties.edit(inspection_id, date_visited="2026-09-09")
+def test_skipped_occurrence_counts_from_its_due_date(agenda: ScheduleWorld, counted_from: str, next_due: str) -> None:
+    inspection_id = agenda.open_inspection(agenda.create(counted_from=counted_from))
+    agenda.edit(inspection_id, date_visited="2026-09-09")
 
-    assert skip(duties, inspection_id).json["next_due"] == next_due
-
-
-def test_skipped_inspection_stays_skipped(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create()
-    inspection_id = duties.open_inspection(schedule_id)
-    skip(duties, inspection_id)
-
-    duties.edit(inspection_id, status="completed")
-
-    assert duties.history(schedule_id) == [("2026-01-31", "skipped"), ("2026-04-30", None)]
-    assert skip(duties, inspection_id).refusal == NOT_OPEN
+    assert skip(agenda, inspection_id).json["next_due"] == next_due
 
 
-def test_last_occurrence_has_no_next_one(duties: ScheduleWorld) -> None:
-    inspection_id = duties.open_inspection(duties.create(ended_on="2026-04-29"))
+def test_skipped_inspection_stays_skipped(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create()
+    inspection_id = agenda.open_inspection(schedule_id)
+    skip(agenda, inspection_id)
 
-    assert skip(duties, inspection_id).json == {"next_inspection_id": None, "next_due": None}
+    agenda.edit(inspection_id, status="completed")
 
-
-def test_schedule_continues_after_a_skipped_occurrence(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create(ended_on="2026-04-29")
-    skip(duties, duties.open_inspection(schedule_id))
-
-    duties.change(schedule_id, ended_on=None)
-
-    assert duties.history(schedule_id) == [("2026-01-31", "skipped"), ("2026-04-30", None)]
+    assert agenda.history(schedule_id) == [("2026-01-31", "skipped"), ("2026-04-30", None)]
+    assert skip(agenda, inspection_id).refusal == NOT_OPEN
 
 
-def test_inspection_without_an_open_plan_is_not_skipped(duties: ScheduleWorld) -> None:
-    schedule_id = duties.create()
-    first = duties.open_inspection(schedule_id)
-    duties.close(schedule_id, "completed", "2026-02-01")
+def test_last_occurrence_has_no_next_one(agenda: ScheduleWorld) -> None:
+    inspection_id = agenda.open_inspection(agenda.create(ended_on="2026-04-29"))
+
+    assert skip(agenda, inspection_id).json == {"next_inspection_id": None, "next_due": None}
+
+
+def test_schedule_continues_after_a_skipped_occurrence(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create(ended_on="2026-04-29")
+    skip(agenda, agenda.open_inspection(schedule_id))
+
+    agenda.change(schedule_id, ended_on=None)
+
+    assert agenda.history(schedule_id) == [("2026-01-31", "skipped"), ("2026-04-30", None)]
+
+
+def test_inspection_without_an_open_plan_is_not_skipped(agenda: ScheduleWorld) -> None:
+    schedule_id = agenda.create()
+    first = agenda.open_inspection(schedule_id)
+    agenda.close(schedule_id, "completed", "2026-02-01")
 
     for inspection_id in (4, first):
         arguments = {"p_inspection_id": inspection_id, "p_reason": "x"}
-        assert refuse_without_trace(duties, "ada", "skip_occurrence", arguments).refusal == NOT_OPEN
+        assert refuse_without_trace(agenda, "ada", "skip_occurrence", arguments).refusal == NOT_OPEN
 
 
-def test_inspection_out_of_reach_is_missing(duties: ScheduleWorld) -> None:
-    hidden = duties.open_inspection(duties.create(building_id=ELSEWHERE))
+def test_inspection_out_of_reach_is_missing(agenda: ScheduleWorld) -> None:
+    hidden = agenda.open_inspection(agenda.create(building_id=ELSEWHERE))
 
     for inspection_id in (hidden, MISSING):
         arguments = {"p_inspection_id": inspection_id, "p_reason": "x"}
-        assert refuse_without_trace(duties, "ada", "skip_occurrence", arguments).refusal == NO_INSPECTION
+        assert refuse_without_trace(agenda, "ada", "skip_occurrence", arguments).refusal == NO_INSPECTION
 
 
-def test_readable_inspection_of_another_client_is_denied(duties: ScheduleWorld) -> None:
-    inspection_id = duties.open_inspection(duties.create(building_id=READ_ONLY))
+def test_readable_inspection_of_another_client_is_denied(agenda: ScheduleWorld) -> None:
+    inspection_id = agenda.open_inspection(agenda.create(building_id=READ_ONLY))
 
     for each in (inspection_id, 8):
-        response = refuse_without_trace(duties, "ada", "skip_occurrence", {"p_inspection_id": each, "p_reason": "x"})
+        response = refuse_without_trace(agenda, "ada", "skip_occurrence", {"p_inspection_id": each, "p_reason": "x"})
         assert (response.status, response.code) == DENIED
 
 
 @pytest.mark.parametrize(
     ("reason", "code"), [("", "22023"), ("x" * 1_001, "22023"), (None, "22P02"), (5, "22P02"), ("a\0b", "22P05")]
 )
-def test_invalid_reason_is_refused(duties: ScheduleWorld, reason: object, code: str) -> None:
-    inspection_id = duties.open_inspection(duties.create())
+def test_invalid_reason_is_refused(agenda: ScheduleWorld, reason: object, code: str) -> None:
+    inspection_id = agenda.open_inspection(agenda.create())
 
     arguments = {"p_inspection_id": inspection_id, "p_reason": reason}
-    assert refuse_without_trace(duties, "root", "skip_occurrence", arguments).code == code
+    assert refuse_without_trace(agenda, "root", "skip_occurrence", arguments).code == code
 
 
-def test_reason_of_a_thousand_characters(duties: ScheduleWorld) -> None:
-    assert skip(duties, duties.open_inspection(duties.create()), "ü" * 1_000).status == 200
+def test_reason_of_a_thousand_characters(agenda: ScheduleWorld) -> None:
+    assert skip(agenda, agenda.open_inspection(agenda.create()), "ü" * 1_000).status == 200
 
 
-def test_too_long_notes_are_refused(duties: ScheduleWorld) -> None:
-    inspection_id = duties.open_inspection(duties.create())
-    duties.edit(inspection_id, notes="x" * 65_536)
+def test_too_long_notes_are_refused(agenda: ScheduleWorld) -> None:
+    inspection_id = agenda.open_inspection(agenda.create())
+    agenda.edit(inspection_id, notes="x" * 65_536)
 
     arguments = {"p_inspection_id": inspection_id, "p_reason": "y"}
-    assert refuse_without_trace(duties, "root", "skip_occurrence", arguments).code == "22001"
+    assert refuse_without_trace(agenda, "root", "skip_occurrence", arguments).code == "22001"
 
 
 # preview_schedule
@@ -310,18 +310,18 @@ def test_too_long_notes_are_refused(duties: ScheduleWorld) -> None:
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "mia", "service"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_due_dates_are_previewed(duties: ScheduleWorld, who: str, method: str) -> None:
+def test_due_dates_are_previewed(agenda: ScheduleWorld, who: str, method: str) -> None:
     arguments = {"p_every": 3, "p_unit": "month", "p_first_due": "2026-01-31", "p_count": 4}
 
-    response = duties.api(who).rpc("preview_schedule", arguments, method=method)
+    response = agenda.api(who).rpc("preview_schedule", arguments, method=method)
 
     assert response.json == ["2026-01-31", "2026-04-30", "2026-07-31", "2026-10-31"]
 
 
-def test_preview_ends_with_the_year_9999(duties: ScheduleWorld) -> None:
+def test_preview_ends_with_the_year_9999(agenda: ScheduleWorld) -> None:
     arguments = {"p_every": 1, "p_unit": "year", "p_first_due": "9998-02-28", "p_count": 24}
 
-    assert duties.root.rpc("preview_schedule", arguments).json == ["9998-02-28", "9999-02-28"]
+    assert agenda.root.rpc("preview_schedule", arguments).json == ["9998-02-28", "9999-02-28"]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_preview_ends_with_the_year_9999(duties: ScheduleWorld) -> None:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_invalid_preview_is_refused(duties: ScheduleWorld, values: dict, code: str, method: str) -> None:
+def test_invalid_preview_is_refused(agenda: ScheduleWorld, values: dict, code: str, method: str) -> None:
     arguments = {"p_every": 3, "p_unit": "month", "p_first_due": TODAY, "p_count": 4, **values}
 
-    assert duties.root.rpc("preview_schedule", arguments, method=method).code == code
+    assert agenda.root.rpc("preview_schedule", arguments, method=method).code == code

@@ -8,11 +8,11 @@ from tests.inspections.schedule_world import TODAY, VACANT, schedule_world, sche
 
 
 def test_new_schedule_makes_its_first_inspection(api: Callable) -> None:
-    duties = schedule_world(api)
+    agenda = schedule_world(api)
 
-    schedule_id = duties.create(inspector_id=2)
+    schedule_id = agenda.create(inspector_id=2)
 
-    [plan] = duties.plans(schedule_id)
+    [plan] = agenda.plans(schedule_id)
     inspection = plan["inspections"]
     assert plan.items() >= {
         "occurrence": 0, "due_on": "2026-01-31", "case_id": inspection["id"], "round": 1, "outcome": None,
@@ -24,21 +24,21 @@ def test_new_schedule_makes_its_first_inspection(api: Callable) -> None:
 
 
 def test_planned_due_dates_keep_their_rhythm(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create()
+    agenda = schedule_world(api)
+    schedule_id = agenda.create()
 
-    assert duties.close(schedule_id, "completed", "2026-02-10") == "2026-04-30"
-    assert duties.close(schedule_id, "cancelled") == "2026-04-30"
-    assert duties.close(schedule_id, "completed", "2026-11-15") == "2027-01-31"
-    failed = duties.open_inspection(schedule_id)
-    assert duties.close(schedule_id, "failed", "2027-01-20") == "2027-04-30"
-    duties.edit(failed, status="completed")
+    assert agenda.close(schedule_id, "completed", "2026-02-10") == "2026-04-30"
+    assert agenda.close(schedule_id, "cancelled") == "2026-04-30"
+    assert agenda.close(schedule_id, "completed", "2026-11-15") == "2027-01-31"
+    failed = agenda.open_inspection(schedule_id)
+    assert agenda.close(schedule_id, "failed", "2027-01-20") == "2027-04-30"
+    agenda.edit(failed, status="completed")
 
-    assert duties.history(schedule_id) == [
+    assert agenda.history(schedule_id) == [
         ("2026-01-31", "done"), ("2026-04-30", "cancelled"), ("2026-04-30", "done"), ("2027-01-31", "done"),
         ("2027-04-30", None),
     ]  # fmt: skip
-    assert [plan["occurrence"] for plan in duties.plans(schedule_id)] == [0, 1, 1, 4, 5]
+    assert [plan["occurrence"] for plan in agenda.plans(schedule_id)] == [0, 1, 1, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -63,84 +63,84 @@ def test_next_due_date(
     occurrence: int,
     next_due: str,
 ) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create(every=every, unit=unit, counted_from=counted_from, first_due=first_due)
+    agenda = schedule_world(api)
+    schedule_id = agenda.create(every=every, unit=unit, counted_from=counted_from, first_due=first_due)
 
-    assert duties.close(schedule_id, "completed", visited) == next_due
-    assert [plan["occurrence"] for plan in duties.open_plans(schedule_id)] == [occurrence]
+    assert agenda.close(schedule_id, "completed", visited) == next_due
+    assert [plan["occurrence"] for plan in agenda.open_plans(schedule_id)] == [occurrence]
 
 
 def test_yearly_due_date_of_a_leap_day(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create(every=1, unit="year", first_due="2024-02-29")
+    agenda = schedule_world(api)
+    schedule_id = agenda.create(every=1, unit="year", first_due="2024-02-29")
 
     due_dates = [
-        duties.close(schedule_id, "completed", visited) for visited in ("2024-02-29", "2025-02-28", "2026-02-28")
+        agenda.close(schedule_id, "completed", visited) for visited in ("2024-02-29", "2025-02-28", "2026-02-28")
     ]
 
-    assert [*due_dates, duties.close(schedule_id, "completed", "2027-02-28")] == [
+    assert [*due_dates, agenda.close(schedule_id, "completed", "2027-02-28")] == [
         "2025-02-28", "2026-02-28", "2027-02-28", "2028-02-29",
     ]  # fmt: skip
 
 
 def test_inspection_without_a_date_counts_from_today(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create(counted_from="done", unit="day", every=10)
-    duties.edit(duties.open_inspection(schedule_id), date_visited=None)
+    agenda = schedule_world(api)
+    schedule_id = agenda.create(counted_from="done", unit="day", every=10)
+    agenda.edit(agenda.open_inspection(schedule_id), date_visited=None)
 
-    assert duties.close(schedule_id, "completed") == "2026-01-15", TODAY
+    assert agenda.close(schedule_id, "completed") == "2026-01-15", TODAY
 
 
 def test_today_is_the_day_of_the_time_zone(world: Callable) -> None:
-    duties = schedule_world_in_zone(world, "Pacific/Auckland", "2026-01-05T20:00:00+00:00")
-    schedule_id = duties.create(counted_from="done", unit="day", every=10)
-    duties.edit(duties.open_inspection(schedule_id), date_visited=None)
+    agenda = schedule_world_in_zone(world, "Pacific/Auckland", "2026-01-05T20:00:00+00:00")
+    schedule_id = agenda.create(counted_from="done", unit="day", every=10)
+    agenda.edit(agenda.open_inspection(schedule_id), date_visited=None)
 
-    assert duties.close(schedule_id, "completed") == "2026-01-16"
+    assert agenda.close(schedule_id, "completed") == "2026-01-16"
 
 
 def test_booking_keeps_the_due_date(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create()
+    agenda = schedule_world(api)
+    schedule_id = agenda.create()
 
-    duties.edit(duties.open_inspection(schedule_id), date_visited="2026-02-17")
+    agenda.edit(agenda.open_inspection(schedule_id), date_visited="2026-02-17")
 
-    [plan] = duties.plans(schedule_id)
+    [plan] = agenda.plans(schedule_id)
     assert (plan["due_on"], plan["inspections"]["date_visited"]) == ("2026-01-31", "2026-02-17")
 
 
 @pytest.mark.parametrize("status", ["in_progress", "scheduled", "postponed", None])
 def test_other_statuses_leave_the_plan_open(api: Callable, status: str | None) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create()
+    agenda = schedule_world(api)
+    schedule_id = agenda.create()
 
-    duties.edit(duties.open_inspection(schedule_id), status=status)
+    agenda.edit(agenda.open_inspection(schedule_id), status=status)
 
-    assert duties.history(schedule_id) == [("2026-01-31", None)]
+    assert agenda.history(schedule_id) == [("2026-01-31", None)]
 
 
 def test_reopened_inspection_makes_no_second_one(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create()
-    first = duties.open_inspection(schedule_id)
-    duties.close(schedule_id, "completed", "2026-02-01")
+    agenda = schedule_world(api)
+    schedule_id = agenda.create()
+    first = agenda.open_inspection(schedule_id)
+    agenda.close(schedule_id, "completed", "2026-02-01")
 
     for status in ("scheduled", "completed", "cancelled"):
-        duties.edit(first, status=status)
+        agenda.edit(first, status=status)
 
-    assert duties.history(schedule_id) == [("2026-01-31", "done"), ("2026-04-30", None)]
+    assert agenda.history(schedule_id) == [("2026-01-31", "done"), ("2026-04-30", None)]
 
 
 def test_next_inspection_has_the_current_values_of_the_schedule(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create(inspector_id=1)
-    duties.change(
+    agenda = schedule_world(api)
+    schedule_id = agenda.create(inspector_id=1)
+    agenda.change(
         schedule_id, building_id=3, inspection_type="annual", inspector_id=None, every=1, first_due="2026-02-15"
     )
 
-    duties.close(schedule_id, "completed", "2026-02-01")
+    agenda.close(schedule_id, "completed", "2026-02-01")
 
-    [plan] = duties.open_plans(schedule_id)
+    [plan] = agenda.open_plans(schedule_id)
     names = ("building_id", "inspection_type", "inspector_id", "date_visited")
     assert [plan["inspections"][name] for name in names] == [3, "annual", None, "2026-02-15"]
     assert plan["occurrence"] == 0
@@ -164,25 +164,25 @@ def test_round_of_a_case_gets_an_outcome_only(world: Callable) -> None:
 
 
 def test_series_ends_with_the_year_9999(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create(first_due="9999-12-31")
+    agenda = schedule_world(api)
+    schedule_id = agenda.create(first_due="9999-12-31")
 
-    assert duties.close(schedule_id, "completed", "9999-12-31") is None
-    assert duties.history(schedule_id) == [("9999-12-31", "done")]
+    assert agenda.close(schedule_id, "completed", "9999-12-31") is None
+    assert agenda.history(schedule_id) == [("9999-12-31", "done")]
 
 
 def test_audit_log_names_the_caller_for_each_row(api: Callable) -> None:
-    duties = schedule_world(api)
-    schedule_id = duties.create()
-    first = duties.open_inspection(schedule_id)
-    ada = duties.api("ada")
-    duties.tick()
-    last = duties.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
+    agenda = schedule_world(api)
+    schedule_id = agenda.create()
+    first = agenda.open_inspection(schedule_id)
+    ada = agenda.api("ada")
+    agenda.tick()
+    last = agenda.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
 
     assert ada.patch(f"/inspections?id=eq.{first}", {"status": "completed"}).status == 204
 
-    entries = duties.root.get(f"/audit_log?id=gt.{last}&order=id").json
-    following = duties.open_inspection(schedule_id)
+    entries = agenda.root.get(f"/audit_log?id=gt.{last}&order=id").json
+    following = agenda.open_inspection(schedule_id)
     assert [(each["action"], each["relation"], each["row_key"]) for each in entries] == [
         ("update", "inspections", str(first)),
         ("update", "inspection_plans", str(first)),

@@ -124,7 +124,7 @@ def test_dates_are_after_creation_and_not_in_the_future(portfolio):
         )
 
 
-def test_every_state_of_duties_exists(portfolio):
+def test_every_state_of_schedules_and_findings_exists(portfolio):
     findings = {(row["severity"], row["status"]) for row in portfolio["findings"]}
 
     assert findings == {*product(SEVERITIES, FINDING_STATUSES)}

@@ -487,7 +487,7 @@ def cascaded_entries_are_in_key_order(instance: ServiceInstance) -> None:
             instance.load(cast_world())
 
 
-def cascades_of_duties_are_in_key_order(instance: ServiceInstance) -> None:
+def cascades_of_domain_rules_are_in_key_order(instance: ServiceInstance) -> None:
     """The same for the events of a finding and the plans of a schedule."""
     root, sql = partial(send, instance, "root"), instance.direct_database.sql
     try:
@@ -525,9 +525,9 @@ def chosen_id_of_an_event_counts_as_used(instance: ServiceInstance) -> None:
 
 OTHER_PROBES = [
     Probe(
-        "cascades of duties are in key order",
+        "cascades of domain rules are in key order",
         frozenset(("cascade", "findings", "schedules")),
-        cascades_of_duties_are_in_key_order,
+        cascades_of_domain_rules_are_in_key_order,
     ),
     Probe("a chosen id of an event counts", frozenset(("cascade", "finding")), chosen_id_of_an_event_counts_as_used),
     Probe(

@@ -7,7 +7,7 @@ from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import TEXT, escaped, quoted, without_pattern_characters
 from tests.safety.write_model import Delete, Insert, Step, Update, Where
 from tests.support import oracle
-from tests.support.columns import COLUMNS, DUTIES, MODELLED_TABLES
+from tests.support.columns import COLUMNS, MODELLED_TABLES, TABLES_WITH_RULES
 
 # expression in select, related table, (own column, related column), to-one, junction
 RELATIONSHIPS: dict[str, list[tuple]] = {
@@ -78,7 +78,7 @@ for _table, (_grantee, _target) in oracle.KEYS.items():
         (_target_table, _target_table, (_target, "id"), True, None),
     ]
 
-WRITTEN_TABLES = tuple(table for table in MODELLED_TABLES if table not in DUTIES)
+WRITTEN_TABLES = tuple(table for table in MODELLED_TABLES if table not in TABLES_WITH_RULES)
 """The tables that steps write."""
 
 
@@ -174,7 +174,7 @@ class StepGenerator:
 
     def write(self, world: dict, user: dict) -> Step:
         rng = self.rng
-        table = rng.choice((*WRITTEN_TABLES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS - {*DUTIES}))))
+        table = rng.choice((*WRITTEN_TABLES, *(3 * sorted(oracle.WRITTEN_BY_ADMINS - {*TABLES_WITH_RULES}))))
         kind = rng.random()
         if kind < 0.4:
             count = rng.choice((1, 1, 1, 2, 3))

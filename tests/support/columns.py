@@ -6,7 +6,7 @@ from tests.support import oracle
 
 COLUMNS = {table: tuple(catalog().relations[table].attributes) for table in RESOURCES}
 
-DUTIES = ("schedules", "inspection_plans", "findings", "finding_events")
+TABLES_WITH_RULES = ("schedules", "inspection_plans", "findings", "finding_events")
 """The tables whose writes have further effects (inspections/). tests/inspections covers them."""
 
 MODELLED_TABLES = tuple(table for table in RESOURCES if table in oracle.TABLES)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from tests.conftest import CAST, DATASET, ROOT, Bearer, Person, Response
-from tests.support.columns import COLUMNS, DUTIES
+from tests.support.columns import COLUMNS, TABLES_WITH_RULES
 from tests.support.tokens import claims_of, sign
 
 NEW = "any new id"
@@ -114,10 +114,10 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
 
 
 def later_columns() -> set[str]:
-    """Return the columns that no row of the recorded data set has. It has no duties."""
+    """Return the columns that no row of the recorded data set has. It has no schedules and findings."""
     tables = json.loads(DATASET.read_text())
-    recorded = {name for table in tables if table not in DUTIES for row in tables[table] for name in row}
-    return {name for table in COLUMNS if table not in DUTIES for name in COLUMNS[table]} - recorded
+    recorded = {name for table in tables if table not in TABLES_WITH_RULES for row in tables[table] for name in row}
+    return {name for table in COLUMNS if table not in TABLES_WITH_RULES for name in COLUMNS[table]} - recorded
 
 
 def without_later_columns(value: object) -> object:

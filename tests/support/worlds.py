@@ -1,4 +1,4 @@
-"""Random worlds, the same for the same seed: clients, users, buildings, inspections, duties and all grants.
+"""Random worlds, the same for the same seed: clients, users, buildings, inspections, schedules, findings and grants.
 
 Some grants are to users of another client, and some inspectors sign in as managers of any client. No plan is open, and
 every schedule has ended, so that a change of an inspection has no further effect.
@@ -30,7 +30,7 @@ def random_world(seed: int) -> dict[str, list[dict]]:
     add_buildings_and_inspections(rng, world)
     for table in GRANTS:
         add_grants(rng, world, table)
-    add_duties(rng, world)
+    add_schedules_and_findings(rng, world)
     return world
 
 
@@ -115,7 +115,7 @@ def inspector_row(id_: int) -> dict:
     return {"id": id_, "name": f"Inspector {id_}", **dict.fromkeys(unset)}
 
 
-def add_duties(rng: random.Random, world: dict) -> None:
+def add_schedules_and_findings(rng: random.Random, world: dict) -> None:
     """Add ended schedules of some buildings, closed plans and findings of some inspections, and their events."""
     for building in world["buildings"]:
         if rng.random() < 0.4:

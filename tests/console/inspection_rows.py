@@ -1,4 +1,4 @@
-"""Rows of duties, findings and visits for the console's tests, and the clock of their database."""
+"""Rows of schedules, findings and visits for the console's tests, and the clock of their database."""
 
 from collections.abc import Callable
 
