@@ -20,7 +20,7 @@ OTHER_MEANINGS: Mapping[str, set[str]] = {
     "access/accounts/administration.py": {"skipped"},  # a parameter of a statement
     "engine/schema/postgresql_audit.py": {"made"},  # an alias in a trigger
     "inspections/reporting/chart.py": {"day", "week", "month"},  # the interval of a chart
-    "inspections/reporting/counts.py": {"day"},  # a label in a statement
+    "inspections/reporting/status_counts.py": {"day"},  # a label in a statement
     "routes/console/components/charts.py": {"month"},
     "routes/console/components/list_query.py": {"done"},  # the message after a form
     "routes/console/components/page.py": {"done"},
