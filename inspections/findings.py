@@ -19,8 +19,7 @@ from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding, Statement, parameter
-from engine.query.write.domain_rules import DomainRule
-from engine.query.write.insert import Key
+from engine.query.write.domain_rules import DomainRule, Key
 from engine.storage.transaction import Transaction
 from inspections.deadlines import FindingDeadlines, computed_deadline
 from inspections.faults import InvalidMove, MoveNotAllowed, NoSuchRow

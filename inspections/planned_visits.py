@@ -14,7 +14,8 @@ from engine.query.catalog import catalog
 from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
-from engine.query.write.insert import Key, keys_as_json
+from engine.query.write.domain_rules import Key
+from engine.query.write.insert import keys_as_json
 from engine.storage.transaction import Transaction
 from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import delete_rows, insert_rows, read_rows, update_rows

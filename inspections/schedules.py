@@ -21,8 +21,8 @@ from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Statement, parameter
-from engine.query.write.domain_rules import DomainRule
-from engine.query.write.insert import Conflict, Insertion, Key
+from engine.query.write.domain_rules import DomainRule, Key
+from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.row_security import row_violation
 from engine.storage.transaction import Transaction
 from inspections import planned_visits

@@ -20,8 +20,7 @@ from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement
-from engine.query.write.domain_rules import DomainRule
-from engine.query.write.insert import Key
+from engine.query.write.domain_rules import DomainRule, Key
 from engine.storage.transaction import Transaction
 from inspections import planned_visits
 from inspections.cases import add_round, count_open_findings

@@ -19,7 +19,8 @@ from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import UNRESTRICTED
 from engine.query.shape import Filter, Node, Query, Shape
 from engine.query.statement import Binding, Statement, compile_statement
-from engine.query.write.insert import Insertion, Key, keys_as_json
+from engine.query.write.domain_rules import Key
+from engine.query.write.insert import Insertion, keys_as_json
 from engine.query.write.statements import WriteBuilder
 from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault

@@ -23,12 +23,11 @@ from engine.query.write.constraint_diagnosis import (
     diagnose_write,
     remaining_reference,
 )
-from engine.query.write.domain_rules import DOMAIN_RULES
+from engine.query.write.domain_rules import DOMAIN_RULES, Key
 from engine.query.write.insert import (
     Conflict,
     Insertion,
     InsertRows,
-    Key,
     Row,
     WriteResult,
     convert_value,

@@ -14,10 +14,9 @@ import sqlalchemy as sa
 from engine.query.catalog import ForeignKey, Relation, catalog
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.statement import Binding, compile_statement, parameter
+from engine.query.write.domain_rules import Key
 from engine.storage.transaction import Transaction
 from models.types import Bound
-
-Key = tuple[Bound, ...]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from engine.query.constraints import ConstraintViolation, NotNullViolation, Uniq
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.domain_rules import DOMAIN_RULES
+from engine.query.write.domain_rules import DOMAIN_RULES, Key
 from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.storage.transaction import Transaction
 from models.errors import Fault
@@ -28,7 +28,6 @@ IMPORTED_ID_MAX = 2**52 + 2**51  # an export may hold ids that follow CHOSEN_ID_
 ID_MAX = 2**53 - 1  # the limit of the tables
 
 Row = dict[str, object]
-Key = tuple[Bound, ...]
 
 
 class Conflict(Enum):

@@ -10,7 +10,8 @@ from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
 from engine.query.write import plan as write_plan
-from engine.query.write.insert import Conflict, Insertion, InsertRows, Key, WriteResult
+from engine.query.write.domain_rules import Key
+from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResult
 from engine.query.write.row_security import protected_column, require_allowed, row_violation
 from engine.query.write.statements import stored_columns
 from engine.storage.transaction import Transaction
