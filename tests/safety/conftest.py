@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.safety.filter_spy import FilterSpy
-from tests.safety.service_instances import ServiceInstance, deterministic_uuids, disable_time_limits, open_instance
+from tests.safety.service_instances import ServiceInstance, deterministic_uuids, open_instance
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +29,6 @@ def instance(tmp_path_factory: pytest.TempPathFactory, uuid_source: types.Simple
 
 
 @pytest.fixture(scope="module")
-def untimed_instance(instance: ServiceInstance, patch_module: pytest.MonkeyPatch) -> ServiceInstance:
-    """Return the first instance without time limits, so that slow machines cannot change a response."""
-    disable_time_limits(instance.app, patch_module)
-    return instance
-
-
-@pytest.fixture(scope="module")
-def untimed_second_instance(second_instance: ServiceInstance, patch_module: pytest.MonkeyPatch) -> ServiceInstance:
-    """Return the second instance without time limits."""
-    disable_time_limits(second_instance.app, patch_module)
-    return second_instance
-
-
-@pytest.fixture(scope="module")
 def second_instance(
     tmp_path_factory: pytest.TempPathFactory, uuid_source: types.SimpleNamespace
 ) -> Iterator[ServiceInstance]:
@@ -52,11 +38,9 @@ def second_instance(
 
 
 @pytest.fixture(scope="module")
-def instances(
-    untimed_instance: ServiceInstance, untimed_second_instance: ServiceInstance
-) -> tuple[ServiceInstance, ServiceInstance]:
+def instances(instance: ServiceInstance, second_instance: ServiceInstance) -> tuple[ServiceInstance, ServiceInstance]:
     """Return two instances that receive the same requests."""
-    return untimed_instance, untimed_second_instance
+    return instance, second_instance
 
 
 @pytest.fixture(scope="module")

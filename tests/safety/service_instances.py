@@ -3,7 +3,6 @@
 The clock is frozen and UUIDs are sequential, so a seed repeats a run exactly.
 """
 
-import functools
 import io
 import itertools
 import json
@@ -18,14 +17,12 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from engine.postgres import database as server
 from engine.storage.clock import Clock
 from tests.safety.database_access import DirectDatabaseAccess, open_direct_access
 from tests.support import databases, oracle, tokens
 from tests.support.applications import open_app
 
 NOW_SECONDS = 1_749_988_800  # 2025-06-15T12:00:00Z, among the dates of the random worlds
-HOUR_SECONDS = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +196,6 @@ def open_instance(file: pathlib.Path, **config: object) -> Iterator[ServiceInsta
         disable_fsync(app)
     with closing(open_direct_access(file)) as direct_database:
         yield ServiceInstance(app, direct_database)
-
-
-def disable_time_limits(app: object, patch: pytest.MonkeyPatch) -> None:
-    """Raise the time limits to an hour: a machine that pauses for two seconds must not change a response."""
-    database = app.extensions["walkthrough"]
-    database.writing = functools.partial(database.writing, seconds_max=HOUR_SECONDS)
-    if databases.SERVER is None:
-        database.reading = functools.partial(database.reading, seconds_max=HOUR_SECONDS)
-        return
-    # A server session receives the default limit when it opens, so open sessions are discarded below.
-    patch.setattr(server, "READ_SECONDS_MAX", HOUR_SECONDS)
-    patch.setattr(server.ServerDatabase.reading, "__defaults__", (HOUR_SECONDS,))
-    database.forget_sessions()
 
 
 def disable_fsync(app: object) -> None:

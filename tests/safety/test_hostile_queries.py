@@ -33,6 +33,13 @@ SPREAD_MEMORY_MAX = 500 << 20
 RESPONSE_MAX = 32 << 20
 
 
+@pytest.fixture(scope="module", autouse=True)
+def shipped_time_limits() -> Iterator[None]:
+    databases.restore_time_limits()
+    yield
+    databases.extend_time_limits()
+
+
 @pytest.fixture(scope="module")
 def large_rows_instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceInstance]:
     """Open an instance with 240 buildings of one client, each with six texts of 64 KiB: 94 MB."""

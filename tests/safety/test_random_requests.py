@@ -187,14 +187,14 @@ def run_against_oracle(seed: int, instance: ServiceInstance) -> int:
 
 
 @pytest.mark.parametrize("seed", COMMIT_SEEDS)
-def test_service_agrees_with_oracle(untimed_instance: ServiceInstance, seed: int) -> None:
-    assert run_against_oracle(seed, untimed_instance) >= REQUESTS_PER_WORLD
+def test_service_agrees_with_oracle(instance: ServiceInstance, seed: int) -> None:
+    assert run_against_oracle(seed, instance) >= REQUESTS_PER_WORLD
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seeds", LONG_BLOCKS, ids=str)
-def test_service_agrees_with_oracle_long(untimed_instance: ServiceInstance, seeds: range) -> None:
-    assert all(run_against_oracle(seed, untimed_instance) >= REQUESTS_PER_WORLD for seed in seeds)
+def test_service_agrees_with_oracle_long(instance: ServiceInstance, seeds: range) -> None:
+    assert all(run_against_oracle(seed, instance) >= REQUESTS_PER_WORLD for seed in seeds)
 
 
 # ── controls: three wrong oracles, each of which must disagree with the service ──────────────────────────

@@ -14,9 +14,8 @@ CLOCK_STEP_SECONDS = 10.0  # advance per call of the clock; the time limit of re
 
 @pytest.mark.parametrize("path", ["/inspections?notes=ilike.*a*&order=notes", "/users?name=like.*e*"])
 def test_clock_jumps_do_not_change_responses(
-    untimed_instance: ServiceInstance, monkeypatch: pytest.MonkeyPatch, path: str
+    instance: ServiceInstance, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    instance = untimed_instance
     world, _ = random_unique_world(SEED)
     instance.load(world)
     root = world["users"][0]

@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.schema.migrations import schema_version
 from engine.schema.script import schema_script
-from engine.storage.database import Database
+from engine.storage.database import READ_SECONDS_MAX, WRITE_SECONDS_MAX, Database
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 
@@ -34,19 +34,25 @@ UNUSED: dict[pathlib.Path | None, list[str]] = {}
 """Unused databases by the file that they are a copy of. The key of empty ones is None."""
 
 
-STATEMENT_SECONDS_MAX = 60.0
-
-
 def extend_time_limits() -> None:
     """Let statements run for a minute by default: a busy machine must not change a response."""
+    set_time_limits(60.0, 60.0)
+
+
+def restore_time_limits() -> None:
+    """Set the time limits that the service ships."""
+    set_time_limits(READ_SECONDS_MAX, WRITE_SECONDS_MAX)
+
+
+def set_time_limits(read_seconds_max: float, write_seconds_max: float) -> None:
     kind: Any = Database
     if SERVER is not None:
-        server = importlib.import_module("engine.postgres.database")
-        server.READ_SECONDS_MAX = STATEMENT_SECONDS_MAX  # type: ignore[attr-defined]
+        server: Any = importlib.import_module("engine.postgres.database")
+        server.READ_SECONDS_MAX = read_seconds_max
         kind = server.ServerDatabase
-    kind.reading.__defaults__ = (STATEMENT_SECONDS_MAX,)
+    kind.reading.__defaults__ = (read_seconds_max,)
     writing = kind.writing.__wrapped__
-    writing.__defaults__ = (STATEMENT_SECONDS_MAX, *writing.__defaults__[1:])
+    writing.__defaults__ = (write_seconds_max, *writing.__defaults__[1:])
 
 
 def url(file: pathlib.Path) -> str:
