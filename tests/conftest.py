@@ -49,8 +49,7 @@ from tests.support import databases, tokens
 from tests.support.applications import import_rows, import_world, open_app, refuse_write, reused_app, shared_worlds
 from tests.support.set_clock import SetClock
 
-TESTS = pathlib.Path(__file__).parent
-DATASET = TESTS / "data" / "dataset.json"
+DATASET = pathlib.Path(__file__).parent / "data" / "dataset.json"
 
 RESOURCES = tuple(archive_tables())
 """The tables whose rows requests write: all except the audit log."""
@@ -73,6 +72,8 @@ READ_ONLY_FUNCTIONS = (
 )
 
 
+pytest_plugins = ["tests.support.tiers"]
+
 # The duration of an example depends on the machine.
 settings.register_profile("walkthrough", deadline=None)
 settings.load_profile("walkthrough")
@@ -82,45 +83,6 @@ def pytest_configure() -> None:
     # Thousands of collected tests stay in memory: garbage is collected less often.
     gc.set_threshold(10_000, 20, 100)
     databases.extend_time_limits()
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run every test except the long ones")
-
-
-FOLDER_MARKS = {
-    "clients": ("slow",),
-    "durability": ("slow", "no_database"),
-    "http": ("slow",),
-    "maintenance": ("slow",),
-    "postgres": ("slow",),
-    "safety": ("slow",),
-    "serving": ("no_database",),
-    "storage": ("no_database",),
-    "style": ("no_database",),
-    "unit": ("no_database",),
-}
-"""The marks of all tests in a folder. Tests with the mark `server` have a database."""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the tier does not run: see `bin/test --help`. A test named by its id always runs."""
-    for item in items:
-        for mark in FOLDER_MARKS.get(item.path.relative_to(TESTS).parts[0], ()):
-            if mark != "no_database" or not item.get_closest_marker("server"):
-                item.add_marker(mark)
-    if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
-        return
-    absent = ("server",) if databases.SERVER is None else ("sqlite", "control", "no_database")
-    items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
-    commit_only = not config.option.all and config.args_source is config.ArgsSource.TESTPATHS
-    left_out = {
-        item for item in items
-        if item.get_closest_marker("long") or (commit_only and item.get_closest_marker("slow"))
-    }  # fmt: skip
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionfinish() -> None:

@@ -12,7 +12,7 @@ from tests import conftest
 from tests.safety import database_access
 from tests.style import structure, test_structure
 from tests.style.sources import FOLDERS, PROJECT, files, name
-from tests.support import columns, factories, functions, oracle
+from tests.support import columns, factories, functions, oracle, tiers
 
 TABLES = Model.metadata.tables.keys()
 PATHS = {name(path) for path in files()}
@@ -33,7 +33,7 @@ TOPS = {path.partition("/")[0].removesuffix(".py").removesuffix(".conf") for pat
         pytest.param(oracle.WRITTEN_BY_SERVICE, TABLES, id="tables that the service writes"),
         pytest.param(database_access.SEQUENCED_TABLES, TABLES, id="tables with sequences"),
         pytest.param(database_access.SIGN_IN_TABLES, TABLES, id="tables of sign-in"),
-        pytest.param(conftest.FOLDER_MARKS, [path.name for path in conftest.TESTS.iterdir()], id="folders with marks"),
+        pytest.param(tiers.FOLDER_MARKS, [path.name for path in tiers.TESTS.iterdir()], id="folders with marks"),
         pytest.param(FOLDERS, [path.name for path in PROJECT.iterdir()], id="folders of the project"),
         pytest.param(structure.LAYERS, TOPS, id="layers"),
         pytest.param(test_structure.WEB_IMPORTERS, PATHS, id="files that import Flask"),
