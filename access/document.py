@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from access.policy import POLICIES, Policy
+from access.policy import POLICIES, Policy, no_row
 from access.predicate import AllOf, AnyOf, Predicate
 from access.roles import Role
+from engine.query.rule import Action
 from models import RESOURCES
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "ACCESS.md"
@@ -57,14 +58,20 @@ def words_of(predicate: Predicate) -> str:
 
 def words_of_writes(policy: Policy) -> str:
     """Return the rows that a role may write, and what also holds after the write."""
-    if policy.write is None:
-        return "no privilege"
+    actions = (Action.INSERT, Action.UPDATE, Action.DELETE)
+    predicates = {action: policy.predicate(action) for action in actions}
+    if len(set(predicates.values())) > 1:
+        return "; ".join(f"{action.value}: {words_of_privilege(each)}" for action, each in predicates.items())
+    if policy.write is None or policy.check is None:
+        return words_of_privilege(predicates[Action.UPDATE])
     words = words_of(policy.write)
-    if policy.check is None:
-        return words
     before, after = parts_of(policy.write), parts_of(policy.check)
     assert set(before) <= set(after), "a check without the condition of the write needs words of its own"
     return f"{words}; after the write also: {', '.join(words_of(each) for each in after if each not in before)}"
+
+
+def words_of_privilege(predicate: Predicate | None) -> str:
+    return "no privilege" if predicate in (None, no_row) else words_of(predicate)
 
 
 def parts_of(predicate: Predicate) -> tuple[Predicate, ...]:

@@ -54,24 +54,31 @@ SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
 class Policy:
     """What a role may do with a table's rows. Without a predicate, the role lacks the privilege (403).
 
-    `read`: the rows that the role reads. `write`: the rows that a write may change or delete. `check`: the rows that
-    a write may leave; the default is `write`. `implied_by`: a model of which each visible row makes the rows that it
-    references, or that reference it, visible. `by_grants_only`: all visible rows are visible by grants.
+    `read`: the rows that the role reads. `write`: the rows that the role inserts, changes and deletes. `insert`,
+    `update` and `delete` replace it for one action; `no_row` takes the privilege away. `check`: the rows that an insert
+    or update may leave; the default is the action's predicate. `implied_by`: a model of which each visible row makes
+    the rows that it references, or that reference it, visible. `by_grants_only`: only grants make rows visible.
     """
 
     read: Predicate
     write: Predicate | None = None
+    insert: Predicate | None = None
+    update: Predicate | None = None
+    delete: Predicate | None = None
     check: Predicate | None = None
     implied_by: type[Model] | None = None
     by_grants_only: bool = False
 
     def predicate(self, action: Action) -> Predicate | None:
         """Return the predicate for existing rows (`USING` in PostgreSQL)."""
-        return self.read if action is Action.READ else self.write
+        if action is Action.READ:
+            return self.read
+        own = {Action.INSERT: self.insert, Action.UPDATE: self.update, Action.DELETE: self.delete}[action]
+        return own or self.write
 
-    def write_check(self) -> Predicate | None:
-        """Return the predicate for rows that a write leaves (`WITH CHECK` in PostgreSQL)."""
-        return self.check or self.write
+    def write_check(self, action: Action) -> Predicate | None:
+        """Return the predicate for rows that an insert or update leaves (`WITH CHECK` in PostgreSQL)."""
+        return self.check or self.predicate(action)
 
 
 # Predicates. The docstrings are the words of the table in docs/ACCESS.md.
@@ -494,10 +501,10 @@ class AccessRule:
         predicate = policy.predicate(action) if policy is not None else None
         return predicate(self.profile, row) if predicate is not None else sa.false()
 
-    def check(self, model: type[Model], row: Row) -> Condition:
-        """Return the condition for rows that a write leaves; false if the role lacks the privilege."""
+    def check(self, action: Action, model: type[Model], row: Row) -> Condition:
+        """Return the condition for rows that an insert or update leaves; false if the role lacks the privilege."""
         policy = POLICIES[model].get(self.profile.role)
-        predicate = policy.write_check() if policy is not None else None
+        predicate = policy.write_check(action) if policy is not None else None
         return predicate(self.profile, row) if predicate is not None else sa.false()
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:

@@ -53,7 +53,7 @@ def blueprint(model: type[Model]) -> Blueprint:
             return request.write_response(request.write_no_rows(insertion), Operation.INSERT)
         request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_small(len(insertion.rows))
         insert = partial(execute.insert, insertion=insertion)
-        return request.write_response(write(request, Action.INSERT, insert), Operation.INSERT)
+        return request.write_response(write(request, actions_of(insertion), insert), Operation.INSERT)
 
     @bp.put(path)
     @requires(Action.INSERT, model)
@@ -64,8 +64,9 @@ def blueprint(model: type[Model]) -> Blueprint:
         key_values = requests.require_key_filters(request.query, relation)
         columns = known_columns(request, payload.keys)
         requests.require_matching_key(key_values, relation, payload.rows)
-        insert = partial(execute.insert, insertion=Insertion(payload.rows, columns, Conflict.MERGE))
-        return request.write_response(write(request, Action.INSERT, insert), Operation.UPSERT)
+        insertion = Insertion(payload.rows, columns, Conflict.MERGE)
+        insert = partial(execute.insert, insertion=insertion)
+        return request.write_response(write(request, actions_of(insertion), insert), Operation.UPSERT)
 
     @bp.patch(path)
     @requires(Action.UPDATE, model)
@@ -81,7 +82,7 @@ def blueprint(model: type[Model]) -> Blueprint:
             and request.is_small(1)
         )
         update = partial(execute.update, query=request.query, changes=changes)
-        return request.write_response(write(request, Action.UPDATE, update), Operation.UPDATE)
+        return request.write_response(write(request, (Action.UPDATE,), update), Operation.UPDATE)
 
     @bp.delete(path)
     @requires(Action.DELETE, model)
@@ -90,7 +91,7 @@ def blueprint(model: type[Model]) -> Blueprint:
         requests.require_where(request.query, request.query_string, "DELETE")
         read_body()
         delete = partial(execute.delete, query=request.query)
-        return request.write_response(write(request, Action.DELETE, delete), Operation.DELETE)
+        return request.write_response(write(request, (Action.DELETE,), delete), Operation.DELETE)
 
     return bp
 
@@ -129,7 +130,12 @@ def count_rows(request: RelationRequest, caller: Caller) -> Response:
     return respond(representation.represent_head(counted, binding.offset, request.media, request.preferences))
 
 
-def write(request: RelationRequest, action: Action, run: Callable[..., WriteResult]) -> WriteResult:
+def actions_of(insertion: Insertion) -> tuple[Action, ...]:
+    """Return the actions of an insert: as in PostgreSQL, one that merges needs the privilege to update."""
+    return (Action.INSERT, Action.UPDATE) if insertion.conflict is Conflict.MERGE else (Action.INSERT,)
+
+
+def write(request: RelationRequest, actions: tuple[Action, ...], run: Callable[..., WriteResult]) -> WriteResult:
     """Run a write under the access rule in force after the writer lock is acquired.
 
     The caller may lose rights while the request waits for the lock.
@@ -141,7 +147,8 @@ def write(request: RelationRequest, action: Action, run: Callable[..., WriteResu
         caller = load_caller(transaction)
         if request.names_email and not policy.sees_all(caller.role, User):
             email_disclosure.require_disclosures_left(transaction, caller)
-        policy.require(caller.profile, action, request.relation.model)
+        for action in actions:
+            policy.require(caller.profile, action, request.relation.model)
         plan.require_relationships(request.relation.name, request.shape.root)
         if request.preferences.transaction is TransactionEnd.ROLLBACK:
             transaction.roll_back_at_end()

@@ -151,7 +151,7 @@ def create_user(
         disabled_until(transaction, request) or 0,
     )
     row = {"email": new.email, "name": new.display_name(), "role": role.value, "client_id": client_id}
-    require_allowed_row(transaction, caller, {"id": new.id, **row})
+    require_allowed_row(transaction, caller, Action.INSERT, {"id": new.id, **row})
     return read_written(transaction, people.insert_user(transaction, new))
 
 
@@ -176,7 +176,7 @@ def change_user(
         disabled_until(transaction, request),
     )
     row = changed_row(person, changes)
-    require_allowed_row(transaction, caller, {"id": person.id, **row})
+    require_allowed_row(transaction, caller, Action.UPDATE, {"id": person.id, **row})
     people.update_user(transaction, person, changes)
     if password_hash is not None:
         own = caller.session_id if caller.id == person.id else None
@@ -232,9 +232,9 @@ def require_allowed_id(caller: Caller, request: UserRequest) -> None:
         raise UserNotAllowed("User not allowed", hint="Omit the id: the server generates it.")
 
 
-def require_allowed_row(transaction: Transaction, caller: Caller, row: dict[str, Bound]) -> None:
+def require_allowed_row(transaction: Transaction, caller: Caller, action: Action, row: dict[str, Bound]) -> None:
     """Raise UserNotAllowed if the caller may not leave the row."""
-    checked = check_statement(caller.profile).one(transaction, **caller.parameters, **row)
+    checked = check_statement(caller.profile, action).one(transaction, **caller.parameters, **row)
     if checked is None or not checked[0]:
         raise UserNotAllowed("User not allowed", 'new row violates row-level security policy for table "users"')
 
@@ -293,9 +293,9 @@ def list_statements(
     return PreparedStatement(sa.select(sa.func.count()).select_from(USERS).where(rule)), PreparedStatement(rows)
 
 
-@lru_cache(GRANT_PROFILES_MAX)
-def check_statement(profile: GrantProfile) -> PreparedStatement:
+@lru_cache(GRANT_PROFILES_MAX * len(Action))
+def check_statement(profile: GrantProfile, action: Action) -> PreparedStatement:
     """Return the statement for whether the rule allows a row."""
     columns = ("id", "email", "name", "role", "client_id")
     row = sa.select(*(sa.cast(parameter(name), USERS.c[name].type).label(name) for name in columns)).subquery("written")
-    return PreparedStatement(sa.select(AccessRule(profile).check(User, row.c)))
+    return PreparedStatement(sa.select(AccessRule(profile).check(action, User, row.c)))

@@ -37,8 +37,8 @@ class Rule(Protocol):
         """Return the condition on existing rows for an action."""
         ...
 
-    def check(self, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
-        """Return the condition on rows that a write produces."""
+    def check(self, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+        """Return the condition on rows that an insert or update produces."""
         ...
 
     def implied(self, model: type[Model], by: type[Model]) -> bool:
@@ -63,7 +63,7 @@ class Unrestricted:
     def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
         return sa.true()
 
-    def check(self, model: Any, row: Any) -> sa.ColumnElement[bool]:
+    def check(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
         return sa.true()
 
     def implied(self, model: Any, by: Any) -> bool:

@@ -91,8 +91,8 @@ def deny_failed_status(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make the rule deny a status, because the shipped rule depends on columns that relate rows only."""
     shipped = AccessRule.check
 
-    def check(self: AccessRule, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
-        allowed = shipped(self, model, row)
+    def check(self: AccessRule, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+        allowed = shipped(self, action, model, row)
         return sa.and_(allowed, row.status != "failed") if model is Inspection else allowed
 
     monkeypatch.setattr(AccessRule, "check", check)
@@ -192,7 +192,7 @@ def test_single_write_runs_two_statements(api: Callable, kinds: list[str]) -> No
 class RuleWithoutCheck(AccessRule):
     """An access rule that does not check written rows."""
 
-    def check(self, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+    def check(self, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
         return sa.true()
 
 

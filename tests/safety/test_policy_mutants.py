@@ -71,6 +71,10 @@ def policy_mutants() -> Iterator[Mutant]:
 
 
 def write_mutants(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
+    own = {name: getattr(each, name) for name in ("insert", "update", "delete") if getattr(each, name) is not None}
+    for action, chosen in own.items():
+        for name, predicate in variants(chosen):
+            yield policy_mutant(model, role, replace(each, **{action: predicate}), f"{action}, {name}", "write")
     if each.write is None:
         for name, predicate in (("every row", every_row), ("what is read", each.read)):
             if predicate is no_row:  # gives no privilege, as before

@@ -137,9 +137,9 @@ class WriteBuilder:
         ]
         return sa.select(*selected, position.label("position")).select_from(source).subquery("candidates")
 
-    def denied_among(self, candidates: Any) -> Statement | None:
+    def denied_among(self, candidates: Any, action: Action) -> Statement | None:
         """Return the query for the first candidate row that the rule denies; None if the rule allows every row."""
-        allowed = self.allowed(candidates.c)
+        allowed = self.allowed(candidates.c, action)
         if allowed is None:
             return None
         position = candidates.c.position
@@ -148,7 +148,7 @@ class WriteBuilder:
 
     def denied(self, columns: tuple[str, ...]) -> Statement | None:
         """Return the query for a row of the payload that the rule denies; None if the rule allows every row."""
-        return self.denied_among(self.candidate_rows(columns))
+        return self.denied_among(self.candidate_rows(columns), Action.INSERT)
 
     def denied_merge(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...]
@@ -161,7 +161,7 @@ class WriteBuilder:
             if column.name not in self.relation.model.derived
         }
         joined = source.join(payload.rows, sa.and_(*on))
-        return self.denied_among(self.complete_rows(joined, known, payload.position))
+        return self.denied_among(self.complete_rows(joined, known, payload.position), Action.UPDATE)
 
     def conflicts(self, columns: tuple[str, ...], target: tuple[str, ...]) -> tuple[Any, PayloadRows, list[Expression]]:
         """Return the existing rows, the payload's rows, and the conditions that join them by `target`."""
@@ -216,7 +216,7 @@ class WriteBuilder:
     def insert_if_allowed(self, columns: tuple[str, ...]) -> Statement | None:
         """Return the insert of one row that writes nothing if the rule denies it; None if the rule allows every row."""
         values = self.with_key(self.new_values(columns))
-        allowed = self.allowed(RowExpressions(values, self.table))
+        allowed = self.allowed(RowExpressions(values, self.table), Action.INSERT)
         if allowed is None or not columns:
             return None
         row = sa.select(*values.values()).where(allowed)
@@ -239,7 +239,7 @@ class WriteBuilder:
             source = self.dialect.materialized(derived).subquery("derived_row")
             values, position = {name: source.c[name] for name in values}, source.c.position
         values = self.with_key(values)
-        allowed = self.allowed(RowExpressions(values, self.table)) if checks_rule else None
+        allowed = self.allowed(RowExpressions(values, self.table), Action.INSERT) if checks_rule else None
         # Without a WHERE, SQLite parses the ON of ON CONFLICT as that of a join.
         where = sa.true() if allowed is None else allowed
         rows = sa.select(*values.values()).select_from(source).where(where)
@@ -295,7 +295,7 @@ class WriteBuilder:
             .where(self.by_key(source.c))
             .subquery("candidates")
         )
-        return self.denied_among(candidates)
+        return self.denied_among(candidates, Action.UPDATE)
 
     def update(self, columns: tuple[str, ...]) -> Statement:
         values = self.new_values(columns)
@@ -309,7 +309,7 @@ class WriteBuilder:
         values = self.new_values(columns)
         keys = self.matching_keys(shape, *self.planner.scoped(self.relation, Action.UPDATE)).order_by(None)
         current = {column.name: column for column in self.table.c}
-        allowed = self.allowed(RowExpressions(current | values, self.table))
+        allowed = self.allowed(RowExpressions(current | values, self.table), Action.UPDATE)
         return self.planner.finish(
             sa.update(self.table)
             .values(values)
@@ -317,9 +317,9 @@ class WriteBuilder:
             .returning(*self.key_of(self.table.c), *self.concern(self.table.c, Action.UPDATE, columns))
         )
 
-    def allowed(self, row: Row) -> Expression | None:
+    def allowed(self, row: Row, action: Action) -> Expression | None:
         """Return the condition that the rule allows a written row; None if the rule allows every row."""
-        check = self.rule.check(self.relation.model, row)
+        check = self.rule.check(action, self.relation.model, row)
         return None if isinstance(check, sa.True_) else sa.func.coalesce(check, sa.false())
 
     def delete(self) -> Statement:
