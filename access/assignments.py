@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.policy import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, AccessRule
+from access.functions import function
+from access.parameters import id_array, required_parameter
+from access.policy import ADMINS, CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, SUPER_ADMINS, AccessRule
 from access.roles import GrantKind, Role
 from engine.query import execute
 from engine.query.catalog import catalog
@@ -26,6 +29,7 @@ from engine.query.write.row_security import RowDenied
 from engine.storage.transaction import Transaction
 from models import User
 from models.errors import Denial, Fault
+from models.types import UUID
 
 IDS_MAX = 1_000  # per array
 
@@ -50,6 +54,75 @@ class AssignmentCounts:
 
     created: int
     existing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The result of an assignment to a client admin."""
+
+    success: Literal[True]
+    assigned: int
+    already_assigned: int
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedBoth:
+    """The result of an assignment to a client manager."""
+
+    success: Literal[True]
+    assigned_buildings: int
+    assigned_inspections: int
+    already_assigned: int
+
+
+@function(
+    "assign_buildings_to_client_admin",
+    summary="Let a client admin read buildings",
+    roles=SUPER_ADMINS,
+    parameters={"admin_id": required_parameter(UUID), "building_ids": id_array(IDS_MAX)},
+    is_volatile=True,
+)
+def assign_buildings_to_client_admin(
+    transaction: Transaction, caller: Caller, admin_id: str, building_ids: Sequence[int]
+) -> Assigned:
+    counts = assign_to_client_admin(transaction, caller, admin_id, GrantKind.BUILDING, building_ids)
+    return Assigned(True, counts.created, counts.existing)
+
+
+@function(
+    "assign_inspections_to_client_admin",
+    summary="Let a client admin read inspections",
+    roles=SUPER_ADMINS,
+    parameters={"admin_id": required_parameter(UUID), "inspection_ids": id_array(IDS_MAX)},
+    is_volatile=True,
+)
+def assign_inspections_to_client_admin(
+    transaction: Transaction, caller: Caller, admin_id: str, inspection_ids: Sequence[int]
+) -> Assigned:
+    counts = assign_to_client_admin(transaction, caller, admin_id, GrantKind.INSPECTION, inspection_ids)
+    return Assigned(True, counts.created, counts.existing)
+
+
+@function(
+    "assign_to_client_manager",
+    summary="Let a client manager read buildings and inspections",
+    roles=ADMINS,
+    parameters={
+        "manager_id": required_parameter(UUID),
+        "building_ids": id_array(IDS_MAX, required=False),
+        "inspection_ids": id_array(IDS_MAX, required=False),
+    },
+    is_volatile=True,
+)
+def assign_to_manager(
+    transaction: Transaction,
+    caller: Caller,
+    manager_id: str,
+    building_ids: Sequence[int] = (),
+    inspection_ids: Sequence[int] = (),
+) -> AssignedBoth:
+    buildings, inspections = assign_to_client_manager(transaction, caller, manager_id, building_ids, inspection_ids)
+    return AssignedBoth(True, buildings.created, inspections.created, buildings.existing + inspections.existing)
 
 
 def assign_to_client_admin(

@@ -17,6 +17,7 @@ from flask import Flask
 from access import policy, request_state
 from access.access_token import Claims, InvalidToken, TokenSigner, require_in_force
 from access.caller import SERVICE_CALLER, Caller
+from access.functions import Function
 from access.policy import PermissionDenied
 from access.refresh_token import RefreshTokens
 from access.roles import GrantProfile
@@ -308,20 +309,20 @@ def requires(action: Action, model: type[Model]) -> Callable[[View], View]:
 
 
 def requires_call(
-    function: str, *, writes: bool, receive_body: Callable[[], None] | None = None
+    function: Function[..., object], *, receive_body: Callable[[], None] | None = None
 ) -> Callable[[View], View]:
     """Require the privilege to call a function. `receive_body` as in `guarded`."""
 
     def decorate(view: View) -> View:
         guarded_view = guarded(
-            lambda profile: policy.may_call(profile.role, function),
-            f"function {function}",
+            lambda profile: profile.role in function.roles,
+            f"function {function.name}",
             view,
-            in_snapshot=not writes,
+            in_snapshot=not function.is_volatile,
             receive_body=receive_body,
-            is_read_only=not writes,
+            is_read_only=not function.is_volatile,
         )
-        return set_requirement(guarded_view, f"call {function}")
+        return set_requirement(guarded_view, f"call {function.name}")
 
     return decorate
 

@@ -12,7 +12,10 @@ from functools import cache
 import sqlalchemy as sa
 
 from access.caller import Caller
+from access.functions import function
+from access.parameters import required_parameter
 from access.policy import (
+    EVERY_ROLE,
     GRANT_TABLES,
     POLICIES,
     AccessRule,
@@ -31,8 +34,9 @@ from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Statement, parameter
 from engine.storage.transaction import Transaction
-from models import User
+from models import Building, Inspection, User
 from models.fields import Model, Row
+from models.types import BIGINT, UUID
 
 EVIDENCE: dict[Predicate, tuple[GrantKind, str]] = {
     building_grant: (GrantKind.BUILDING, "id"),
@@ -160,3 +164,48 @@ def alternatives_of(role: Role, model: type[Model]) -> tuple[Predicate, ...]:
 def alternative_name(alternative: Predicate, role: Role) -> str:
     """Return the name of an alternative. For `every_row` it is the name of the role."""
     return role.value if alternative is every_row else alternative.__name__
+
+
+# Functions of the API
+
+
+@function(
+    "check_building_access_v2",
+    summary="Whether a user may read a building",
+    roles=EVERY_ROLE,
+    parameters={"p_building_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
+)
+def check_building_access_v2(transaction: Transaction, caller: Caller, building_id: int, user_id: str) -> bool:
+    return is_readable(transaction, caller, Building, building_id, user_id)
+
+
+@function(
+    "check_inspection_access",
+    summary="Whether a user may read an inspection",
+    roles=EVERY_ROLE,
+    parameters={"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
+)
+def check_inspection_access(transaction: Transaction, caller: Caller, inspection_id: int, user_id: str) -> bool:
+    return is_readable(transaction, caller, Inspection, inspection_id, user_id)
+
+
+@function(
+    "explain_building_access",
+    summary="The rules that let a user read a building",
+    roles=EVERY_ROLE,
+    parameters={"p_building_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
+)
+def explain_building_access(transaction: Transaction, caller: Caller, building_id: int, user_id: str) -> Explanation:
+    return explain(transaction, caller, Building, building_id, user_id)
+
+
+@function(
+    "explain_inspection_access",
+    summary="The rules that let a user read an inspection",
+    roles=EVERY_ROLE,
+    parameters={"p_inspection_id": required_parameter(BIGINT), "p_user_id": required_parameter(UUID)},
+)
+def explain_inspection_access(
+    transaction: Transaction, caller: Caller, inspection_id: int, user_id: str
+) -> Explanation:
+    return explain(transaction, caller, Inspection, inspection_id, user_id)

@@ -367,27 +367,10 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
 }
 
-FUNCTION_ROLES: dict[str, frozenset[Role]] = {
-    "get_inspections_dashboard_summary_fast": frozenset(Role),
-    "get_building_stats_chart_fast": frozenset(Role),
-    "get_building_stats": frozenset(Role),
-    "assign_buildings_to_client_admin": frozenset({SUPER_ADMIN}),
-    "assign_inspections_to_client_admin": frozenset({SUPER_ADMIN}),
-    "assign_to_client_manager": frozenset({SUPER_ADMIN, CLIENT_ADMIN}),
-    "check_building_access_v2": frozenset(Role),
-    "check_inspection_access": frozenset(Role),
-    "explain_building_access": frozenset(Role),
-    "explain_inspection_access": frozenset(Role),
-    "apply_schedule": frozenset({SUPER_ADMIN, CLIENT_ADMIN}),
-    "skip_occurrence": frozenset({SUPER_ADMIN, CLIENT_ADMIN}),
-    "preview_schedule": frozenset(Role),
-    "get_due_summary": frozenset(Role),
-    "move_findings": frozenset(Role),
-    "reinspect": frozenset(Role),
-    "start_visit": frozenset(Role),
-    "close_visit": frozenset(Role),
-}
-"""The roles that may call each function."""
+EVERY_ROLE = frozenset(Role)
+ADMINS = frozenset({SUPER_ADMIN, CLIENT_ADMIN})
+SUPER_ADMINS = frozenset({SUPER_ADMIN})
+"""The sets of roles that declarations of functions name (access/functions.py)."""
 
 SEEN: dict[Role, Predicate] = dict.fromkeys(Role, every_row)
 DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_ownership, CLIENT_MANAGER: no_row}
@@ -465,11 +448,6 @@ def require(profile: GrantProfile, action: Action, model: type[Model]) -> None:
 def read_only_columns(role: Role) -> frozenset[str]:
     """Return the columns to which the role may not assign values."""
     return frozenset() if role is SUPER_ADMIN else SUPER_ADMIN_COLUMNS
-
-
-def may_call(role: Role, function: str) -> bool:
-    """Return whether the role may call the function."""
-    return role in FUNCTION_ROLES.get(function, frozenset())
 
 
 def may_move_findings(profile: GrantProfile, kind: str) -> bool:

@@ -13,8 +13,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from access.assignments import IDS_MAX
 from access.caller import Caller
-from access.policy import FINDING_MOVES, AccessRule, PermissionDenied
+from access.functions import function
+from access.parameters import choice, id_array, optional_parameter
+from access.policy import EVERY_ROLE, FINDING_MOVES, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
@@ -26,7 +29,7 @@ from inspections.faults import InvalidMove, MoveNotAllowed, NoSuchRow
 from inspections.visits import read_visit
 from inspections.writes import insert_rows, read_rows, update_rows
 from models import Finding
-from models.types import BIGINT
+from models.types import BIGINT, TEXT, TIMESTAMP
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, MADE, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 
 TARGETS: Final = (FIXED, VERIFIED, WAIVED, OPEN, REMARK)
@@ -117,15 +120,37 @@ class FindingState:
     is_allowed: bool
 
 
-def move_findings(transaction: Transaction, caller: Caller, ids: Sequence[int], move: Move) -> MoveCounts:
+@function(
+    "move_findings",
+    summary="Fix, verify, waive, reopen or extend findings, or remark on them",
+    roles=EVERY_ROLE,
+    parameters={
+        "p_finding_ids": id_array(IDS_MAX, count_min=1),
+        "p_to": choice(TARGETS),
+        "p_note": optional_parameter(TEXT),
+        "p_inspection_id": optional_parameter(BIGINT),
+        "p_due_at": optional_parameter(TIMESTAMP),
+    },
+    is_volatile=True,
+)
+def move_findings(
+    transaction: Transaction,
+    caller: Caller,
+    finding_ids: Sequence[int],
+    to: str,
+    note: str | None = None,
+    inspection_id: int | None = None,
+    due_at: str | None = None,
+) -> MoveCounts:
     """Move findings, and add an event to each.
 
     Raise InvalidMove, NoSuchRow, PermissionDenied or MoveNotAllowed.
     """
+    move = Move(to, note, inspection_id, due_at)
     if move.due_at is not None and move.target != OPEN:
         raise InvalidMove("p_due_at needs p_to open")
-    findings = read_findings(transaction, caller, move, ids)
-    case_id = read_visit(transaction, caller, move.inspection_id).case_id if move.inspection_id is not None else None
+    findings = read_findings(transaction, caller, move, finding_ids)
+    case_id = read_visit(transaction, caller, inspection_id).case_id if inspection_id is not None else None
     if not all(each.is_allowed for each in findings):
         raise PermissionDenied(f"permission denied to move every finding of the list to {move.target}")
     moved = [each for each in findings if each.status != move.target or move.due_at is not None]

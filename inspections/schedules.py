@@ -7,14 +7,16 @@ that the caller may not write is denied (403).
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.policy import AccessRule
+from access.functions import function
+from access.parameters import bounded_integer, bounded_text, choice, id_array, optional_parameter, required_parameter
+from access.policy import ADMINS, EVERY_ROLE, AccessRule
 from engine.query import execute
 from engine.query.catalog import Relation, catalog
 from engine.query.dialect.registry import DIALECTS
@@ -28,12 +30,18 @@ from engine.storage.transaction import Transaction
 from inspections import planned_visits
 from inspections.faults import NoSuchBuilding, NoSuchRow, VisitNotSkippable
 from inspections.planned_visits import PlannedVisit
-from inspections.recurrence import Occurrence
+from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import update_rows
 from models import Building, Inspection, Schedule
 from models.fields import Model, Row
-from models.types import BIGINT, out_of_range, read_string
-from models.vocabulary import CANCELLED, SKIPPED
+from models.types import BIGINT, DATE, TEXT, out_of_range, read_string
+from models.vocabulary import CANCELLED, COUNTED_FROM, SKIPPED, UNITS
+
+BUILDINGS_MAX = 1_000
+INTERVAL_MAX = 1_200
+SPREAD_MAX = 366
+REASON_CHARACTERS_MAX = 1_000
+PREVIEW_MAX = 24
 
 SPREAD_DAYS_MAX = 28
 """First due dates of one call are less than this number of days apart, so that they stay within a month."""
@@ -93,22 +101,46 @@ class NextInspection:
     next_due: str | None
 
 
+@function(
+    "apply_schedule",
+    summary="Make a schedule for each building that does not have it",
+    roles=ADMINS,
+    parameters={
+        "p_building_ids": id_array(BUILDINGS_MAX, count_min=1),
+        "p_inspection_type": required_parameter(TEXT),
+        "p_title": optional_parameter(TEXT),
+        "p_every": bounded_integer(1, INTERVAL_MAX),
+        "p_unit": choice(UNITS),
+        "p_counted_from": choice(COUNTED_FROM, required=False),
+        "p_first_due": required_parameter(DATE),
+        "p_spread_days": bounded_integer(0, SPREAD_MAX, required=False),
+    },
+    is_volatile=True,
+)
 def apply_schedule(
     transaction: Transaction,
     caller: Caller,
     building_ids: Sequence[int],
-    first_due: datetime.date,
-    spread_days: int,
-    values: Mapping[str, object],
+    inspection_type: str,
+    every: int,
+    unit: str,
+    first_due: str,
+    title: str = "",
+    counted_from: str = COUNTED_FROM[0],
+    spread_days: int = 0,
 ) -> AppliedSchedules:
     """Make a schedule of these values for each building that does not have it.
 
     Each further building is first due `spread_days` later, modulo SPREAD_DAYS_MAX. Raise NoSuchBuilding or RowDenied.
     """
+    first_day = datetime.date.fromisoformat(first_due)
+    values = {
+        "inspection_type": inspection_type, "title": title, "every": every, "unit": unit, "counted_from": counted_from,
+    }  # fmt: skip
     buildings = list(dict.fromkeys(building_ids))
     require_visible_buildings(transaction, caller, buildings)
     rows = [
-        {**values, "building_id": building_id, "first_due": day_after(first_due, place * spread_days % SPREAD_DAYS_MAX)}
+        {**values, "building_id": building_id, "first_due": day_after(first_day, place * spread_days % SPREAD_DAYS_MAX)}
         for place, building_id in enumerate(buildings)
     ]
     relation = relation_of(Schedule)
@@ -131,6 +163,13 @@ def day_after(day: datetime.date, days: int) -> str:
         raise out_of_range(day.isoformat()) from None
 
 
+@function(
+    "skip_occurrence",
+    summary="Cancel an inspection of a schedule, and make the next one",
+    roles=ADMINS,
+    parameters={"p_inspection_id": required_parameter(BIGINT), "p_reason": bounded_text(REASON_CHARACTERS_MAX)},
+    is_volatile=True,
+)
 def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int, reason: str) -> NextInspection:
     """Cancel an open inspection of a schedule for a reason, and make the inspection of the next occurrence.
 
@@ -153,6 +192,25 @@ def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int
         return NextInspection(None, None)
     next_id, occurrence = following
     return NextInspection(next_id, occurrence.due_on.isoformat())
+
+
+@function(
+    "preview_schedule",
+    summary="The first due dates of a schedule",
+    roles=EVERY_ROLE,
+    parameters={
+        "p_every": bounded_integer(1, INTERVAL_MAX),
+        "p_unit": choice(UNITS),
+        "p_first_due": required_parameter(DATE),
+        "p_count": bounded_integer(1, PREVIEW_MAX),
+    },
+)
+def preview_schedule(
+    transaction: Transaction, caller: Caller, every: int, unit: str, first_due: str, count: int
+) -> list[str]:
+    recurrence = Recurrence(datetime.date.fromisoformat(first_due), every, unit)
+    due_dates = map(recurrence.due_date, range(count))
+    return [due_on.isoformat() for due_on in due_dates if due_on is not None]
 
 
 def skip(transaction: Transaction, planned: PlannedVisit, notes: str) -> tuple[int, Occurrence] | None:

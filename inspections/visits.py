@@ -15,7 +15,9 @@ import sqlalchemy as sa
 
 from access.caller import Caller
 from access.explain import ROW_ID, can_read
-from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
+from access.functions import function
+from access.parameters import choice, optional_parameter, required_parameter
+from access.policy import CONDUCTED_VISITS, EVERY_ROLE, AccessRule, PermissionDenied
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
@@ -36,6 +38,7 @@ from inspections.writes import update_row
 from models import Inspection, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
+from models.types import BIGINT, DATE
 from models.vocabulary import CANCELLED, CLOSED_STATUSES, COMPLETED, DONE, FAILED, IN_PROGRESS, VISIT_RESULTS
 
 TABLE = Inspection.__tablename__
@@ -90,13 +93,25 @@ class CaseRound:
     open_findings: int
 
 
+@function(
+    "close_visit",
+    summary="Set an inspection to completed or failed, and re-inspect a failed one",
+    roles=EVERY_ROLE,
+    parameters={
+        "p_inspection_id": required_parameter(BIGINT),
+        "p_status": choice(VISIT_RESULTS),
+        "p_date_visited": optional_parameter(DATE),
+        "p_reinspect_on": optional_parameter(DATE),
+    },
+    is_volatile=True,
+)
 def close_visit(
     transaction: Transaction,
     caller: Caller,
     inspection_id: int,
     status: str,
-    date_visited: str | None,
-    reinspect_on: str | None,
+    date_visited: str | None = None,
+    reinspect_on: str | None = None,
 ) -> ClosedVisit:
     """Set a visit to completed or failed, and add a round for a failed one if `reinspect_on` is given.
 
@@ -155,6 +170,13 @@ def close_planned_visits(transaction: Transaction, keys: Sequence[Key]) -> None:
 # Before and after: start and re-inspect
 
 
+@function(
+    "start_visit",
+    summary="Set an inspection to in_progress",
+    roles=EVERY_ROLE,
+    parameters={"p_inspection_id": required_parameter(BIGINT)},
+    is_volatile=True,
+)
 def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> StartedVisit:
     """Set a visit to in_progress. Raise NoSuchRow, PermissionDenied or VisitNotStartable."""
     visit = conducted_visit(transaction, caller, inspection_id)
@@ -165,8 +187,19 @@ def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) ->
     return StartedVisit(IN_PROGRESS, day)
 
 
+@function(
+    "reinspect",
+    summary="Add a re-inspection of a completed or failed inspection",
+    roles=EVERY_ROLE,
+    parameters={
+        "p_inspection_id": required_parameter(BIGINT),
+        "p_date_visited": required_parameter(DATE),
+        "p_inspector_id": optional_parameter(BIGINT),
+    },
+    is_volatile=True,
+)
 def reinspect(
-    transaction: Transaction, caller: Caller, inspection_id: int, date_visited: str, inspector_id: int | None
+    transaction: Transaction, caller: Caller, inspection_id: int, date_visited: str, inspector_id: int | None = None
 ) -> CaseRound:
     """Add a round to the case of a completed or failed visit.
 

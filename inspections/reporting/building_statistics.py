@@ -7,7 +7,10 @@ from functools import lru_cache
 
 import sqlalchemy as sa
 
-from access.caller import VisibleRows
+from access.caller import Caller, VisibleRows
+from access.functions import function
+from access.parameters import required_parameter
+from access.policy import EVERY_ROLE
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
@@ -16,6 +19,7 @@ from inspections.faults import NoSuchBuilding
 from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, Counts, fetch_rows, labelled, shortened
 from inspections.reporting.status_counts import read_status_counts
 from models import Building, Inspection, ReportLead
+from models.types import BIGINT
 from models.vocabulary import COMPLETED, FAILED
 
 RATE_DIGITS = 4
@@ -45,6 +49,16 @@ class BuildingStats:
     completion_rate: float
     failure_rate: float
     lead: LeadReadings
+
+
+@function(
+    "get_building_stats",
+    summary="Statistics of one building",
+    roles=EVERY_ROLE,
+    parameters={"building_id": required_parameter(BIGINT)},
+)
+def get_building_stats(transaction: Transaction, caller: Caller, building_id: int) -> BuildingStats:
+    return read_building_stats(transaction, caller.visible_rows(), building_id)
 
 
 def read_building_stats(transaction: Transaction, visible: VisibleRows, building_id: int) -> BuildingStats:

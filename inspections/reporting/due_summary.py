@@ -9,7 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from access.caller import VisibleRows
+from access.caller import Caller, VisibleRows
+from access.functions import function
+from access.policy import EVERY_ROLE
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
@@ -49,6 +51,11 @@ class DueSummary:
     booked_late: int
     by_type: Counts
     oldest_overdue_days: int | None
+
+
+@function("get_due_summary", summary="The open inspections of schedules by their due dates", roles=EVERY_ROLE)
+def get_due_summary(transaction: Transaction, caller: Caller) -> DueSummary:
+    return read_due_summary(transaction, caller.visible_rows())
 
 
 def read_due_summary(transaction: Transaction, visible: VisibleRows) -> DueSummary:

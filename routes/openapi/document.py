@@ -7,11 +7,11 @@ caller. `swagger.py` derives Swagger 2.0 from it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import config
+from access.functions import Function
 from engine.query.catalog import Relation, catalog
-from routes.functions.rpc import Function
 from routes.openapi import schemas, sign_in, tables
 from routes.openapi.parts import (
     OBJECT,
@@ -54,7 +54,7 @@ FUNCTION_ERRORS: Final = (400, 401, 403, 404, 406, 500, 503)
 FUNCTION_BODY_ERRORS: Final = (*FUNCTION_ERRORS, 413, 415)
 
 
-def openapi_document(functions: Iterable[Function]) -> Json:
+def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
     """Return the document."""
     relations = catalog().published()
     return {
@@ -109,14 +109,14 @@ def health() -> Json:
     return {"/live": live, "/ready": ready}
 
 
-def function_path(function: Function) -> Json:
+def function_path(function: Function[..., Any]) -> Json:
     """Return a function's path: arguments in the query of a GET, or in the body of a POST."""
     name = function.name
-    summary, schema = schemas.result_schema(name)
+    summary, schema = function.summary, schemas.schema_of_type(function.returns)
     formats = {media.value: {"schema": TEXT if media is MediaType.CSV else schema} for media in ROWS}
     responses = {"200": {"description": "The value.", "headers": tables.ROW_HEADERS, "content": formats}}
-    arguments = {name: schemas.argument(parameter) for name, parameter in function.signature.parameters.items()}
-    required = [name for name, parameter in function.signature.parameters.items() if parameter.required]
+    arguments = {name: schemas.argument(parameter) for name, parameter in function.parameters.items()}
+    required = [name for name, parameter in function.parameters.items() if parameter.required]
     described = {
         name: {**schema, "description": f"Also spelled `{alternate_name(name)}`."} for name, schema in arguments.items()
     }
@@ -131,7 +131,7 @@ def function_path(function: Function) -> Json:
         parameters=refs("PreferCall", "ContentProfile"),
         request_body={"required": bool(required), "content": content},
     )
-    if "GET" not in function.volatility.value:
+    if function.is_volatile:
         return {"post": post}
     query = [
         parameter("query", name, described[name]["description"], schema, required=name in required)

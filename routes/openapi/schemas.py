@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping
 from enum import Enum
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from access import explain
+from access.parameters import Parameter
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.insert import CHOSEN_ID_MAX
-from inspections import findings, schedules, visits
-from inspections.reporting import building_statistics, chart, dashboard, due_summary
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 from routes.openapi.parts import Json, record
-from routes.postgrest.signatures import Parameter
 
 POSTGRES_TYPE: Final = "x-postgres-type"
 POSTGRES_DEFAULT: Final = "x-postgres-default"
@@ -57,40 +53,6 @@ ERROR: Final[Json] = {
         "hint": {"type": ["string", "null"]},
     },
 }
-
-INTEGER_SCHEMA: Final = {"type": "integer"}
-SUCCESS: Final = {"success": {"const": True}}
-ASSIGNED: Final = record({**SUCCESS, "assigned": INTEGER_SCHEMA, "already_assigned": INTEGER_SCHEMA})
-ASSIGNED_BOTH: Final = record(
-    {
-        **SUCCESS,
-        "assigned_buildings": INTEGER_SCHEMA,
-        "assigned_inspections": INTEGER_SCHEMA,
-        "already_assigned": INTEGER_SCHEMA,
-    }
-)
-
-RESULTS: Final[Mapping[str, tuple[str, Json | type]]] = {
-    "get_inspections_dashboard_summary_fast": ("Summary of all visible inspections", dashboard.Dashboard),
-    "get_building_stats_chart_fast": ("Inspections by day, week or month, and the busiest buildings", chart.Chart),
-    "get_building_stats": ("Statistics of one building", building_statistics.BuildingStats),
-    "assign_buildings_to_client_admin": ("Let a client admin read buildings", ASSIGNED),
-    "assign_inspections_to_client_admin": ("Let a client admin read inspections", ASSIGNED),
-    "assign_to_client_manager": ("Let a client manager read buildings and inspections", ASSIGNED_BOTH),
-    "check_building_access_v2": ("Whether a user may read a building", bool),
-    "check_inspection_access": ("Whether a user may read an inspection", bool),
-    "explain_building_access": ("The rules that let a user read a building", explain.Explanation),
-    "explain_inspection_access": ("The rules that let a user read an inspection", explain.Explanation),
-    "apply_schedule": ("Make a schedule for each building that does not have it", schedules.AppliedSchedules),
-    "skip_occurrence": ("Cancel an inspection of a schedule, and make the next one", schedules.NextInspection),
-    "preview_schedule": ("The first due dates of a schedule", list[str]),
-    "get_due_summary": ("The open inspections of schedules by their due dates", due_summary.DueSummary),
-    "move_findings": ("Fix, verify, waive, reopen or extend findings, or remark on them", findings.MoveCounts),
-    "reinspect": ("Add a re-inspection of a completed or failed inspection", visits.CaseRound),
-    "start_visit": ("Set an inspection to in_progress", visits.StartedVisit),
-    "close_visit": ("Set an inspection to completed or failed, and re-inspect a failed one", visits.ClosedVisit),
-}
-"""Each function's summary and result."""
 
 
 # Rows
@@ -203,12 +165,6 @@ def argument(parameter: Parameter) -> Json:
     return schema
 
 
-def result_schema(function: str) -> tuple[str, Json]:
-    """Return a function's summary and the schema of its result."""
-    summary, kind = RESULTS[function]
-    return summary, kind if isinstance(kind, dict) else schema_of_type(kind)
-
-
 def schema_of_type(kind: Any) -> Json:
     """Return the JSON schema of a Python type.
 
@@ -219,6 +175,8 @@ def schema_of_type(kind: Any) -> Json:
     """
     if kind in PLAIN:
         return {"type": PLAIN[kind]}
+    if get_origin(kind) is Literal:
+        return {"const": get_args(kind)[0]}
     if isinstance(kind, types.UnionType):
         [present] = (each for each in get_args(kind) if each is not type(None))
         return nullable(schema_of_type(present))

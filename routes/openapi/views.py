@@ -16,7 +16,7 @@ from typing import Final
 from flask import Blueprint, Response, current_app, request
 
 from access.decorators import public, requires_valid_credentials
-from routes.functions import rpc
+from inspections.functions import FUNCTIONS
 from routes.http.middleware import respond
 from routes.http.static_files import StaticFiles
 from routes.openapi.document import openapi_document
@@ -62,7 +62,7 @@ def document_text(*, as_swagger: bool) -> str:
     """Return a document's text. Two concurrent first requests may both render it, with the same result."""
     texts: dict[bool, str] = current_app.extensions.setdefault(DOCUMENTS_KEY, {})
     if as_swagger not in texts:
-        document = openapi_document(rpc.TABLE)
+        document = openapi_document(FUNCTIONS.values())
         texts[as_swagger] = json.dumps(swagger_document(document) if as_swagger else document, ensure_ascii=False)
     return texts[as_swagger]
 

@@ -1,6 +1,6 @@
 """Function calls: parses the arguments and renders the result.
 
-`signatures.py` describes the parameters. This module knows no function by name.
+`access/parameters.py` describes the parameters. This module knows no function by name.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
+from access.functions import Function
+from access.parameters import PREFIX, unprefixed
 from engine.query.catalog import UnknownColumn
 from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.lexer import ParseState, Unparsable
 from routes.postgrest.limits import LIMITS, excerpt
 from routes.postgrest.media import MediaType, parse_content_type
+from routes.postgrest.operands import parse_array
 from routes.postgrest.payload import InvalidPayload, parse_payload
 from routes.postgrest.preferences import Handling, Operation, Preferences
 from routes.postgrest.querystring import pairs
@@ -32,7 +35,6 @@ from routes.postgrest.representation import (
 )
 from routes.postgrest.requests import MethodNotAllowed
 from routes.postgrest.selection import parse_names
-from routes.postgrest.signatures import PREFIX, Signature, unprefixed
 
 Arguments = dict[str, Any]
 """Values by parameter name without `p_`. Absent arguments have no entry."""
@@ -180,22 +182,22 @@ def column_names(query_string: bytes) -> tuple[str, ...] | None:
     return parse_names("columns", text, LIMITS) if text else None
 
 
-def read_arguments(signature: Signature, call: CallInput) -> Arguments:
-    """Return the function's arguments; raise UnknownFunction if the names do not match its parameters."""
-    parameters = signature.schema.fields
+def read_arguments(function: Function[..., Any], call: CallInput) -> Arguments:
+    """Return the function's arguments without `p_`; raise UnknownFunction if the names do not match its parameters."""
+    parameters = function.schema.fields
     required = {name for name, parameter in parameters.items() if parameter.required}
-    names = {unprefixed(key) for key in call.values if is_spelling(key, signature)}
-    if not required <= names or not all(is_spelling(key, signature) for key in call.values):
-        raise UnknownFunction(signature.name, call, f"Perhaps you meant to call the function {signature}")
+    names = {unprefixed(key) for key in call.values if is_spelling(key, function)}
+    if not required <= names or not all(is_spelling(key, function) for key in call.values):
+        raise UnknownFunction(function.name, call, f"Perhaps you meant to call the function {function}")
     for name in call.filters:
-        raise no_column(signature.name, name)
+        raise no_column(function.name, name)
     present = {
         key: value
         for key, value in call.values.items()
         if parameters[unprefixed(key)].required or not is_absent(value, call.absent)
     }
-    plain = deserialize(signature, {key: present[key] for key in present if not key.startswith(PREFIX)})
-    prefixed = deserialize(signature, {unprefixed(key): present[key] for key in present if key.startswith(PREFIX)})
+    plain = deserialize(function, {key: present[key] for key in present if not key.startswith(PREFIX)})
+    prefixed = deserialize(function, {unprefixed(key): present[key] for key in present if key.startswith(PREFIX)})
     for name in plain.keys() & prefixed.keys():
         if plain[name] != prefixed[name]:
             raise ConflictingArguments(name)
@@ -206,18 +208,26 @@ def no_column(function: str, name: str) -> UnknownColumn:
     return UnknownColumn(f"column {function}.{excerpt(name)} does not exist")
 
 
-def is_spelling(key: str, signature: Signature) -> bool:
+def is_spelling(key: str, function: Function[..., Any]) -> bool:
     """Return whether a key is a parameter's name, with or without `p_`."""
-    return key in signature.schema.fields or (key.startswith(PREFIX) and unprefixed(key) in signature.schema.fields)
+    return key in function.schema.fields or (key.startswith(PREFIX) and unprefixed(key) in function.schema.fields)
 
 
 def is_absent(value: object, absent: frozenset[object]) -> bool:
     return (value is None or isinstance(value, str)) and value in absent
 
 
-def deserialize(signature: Signature, values: dict[str, object]) -> Arguments:
-    loaded: Arguments = signature.schema.load(values, partial=True)
+def deserialize(function: Function[..., Any], values: dict[str, object]) -> Arguments:
+    arrays = {name for name, each in function.parameters.items() if each.is_array}
+    arrays = set(map(unprefixed, arrays))
+    read = {name: read_array(value) if name in arrays else value for name, value in values.items()}
+    loaded: Arguments = function.schema.load(read, partial=True)
     return loaded
+
+
+def read_array(value: object) -> object:
+    """Return the values of an array literal, which a query string holds; other values as they are."""
+    return list(parse_array(value, LIMITS)) if isinstance(value, str) else value
 
 
 # The result

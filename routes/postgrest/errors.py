@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from access import access_token, assignments, decorators, session
+from access import access_token, assignments, decorators, parameters, session
 from access.accounts import throttle
 from engine.query import catalog, constraints, large_results, operators, patterns, shape
 from engine.query.read import aggregates, columns, embed, planner
@@ -31,7 +31,6 @@ from routes.postgrest import (
     preferences,
     representation,
     requests,
-    signatures,
 )
 
 STATUSES: dict[type[Fault], tuple[int, str]] = {
@@ -78,7 +77,8 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     calls.MethodCannotCall: (405, "PGRST101"),
     calls.ConflictingArguments: (400, "22023"),
     calls.MaxAffectedOnScalar: (400, "PGRST128"),
-    signatures.ParameterOutOfRange: (400, "22023"),
+    parameters.ParameterOutOfRange: (400, "22023"),
+    parameters.TooManyIds: (400, "PGRST100"),
     chart.InvalidPeriod: (400, "22023"),
     chart.TooManyLabels: (400, "54000"),
     assignments.InvalidGrantee: (400, "23514"),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from access import document, policy
 from access.document import DOCUMENT
-from access.policy import EVERYTHING, FUNCTION_ROLES, POLICIES, Policy
+from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicate import AnyOf
 from access.roles import Role
+from inspections.functions import FUNCTIONS
 from models import RESOURCES, AuditLog, Building, FindingEvent, Inspection, InspectionPlan
 
 
@@ -42,8 +43,8 @@ def test_super_admin_reads_all_rows_and_writes_all_except_those_of_the_service()
 def test_functions_with_restricted_privileges_are_named() -> None:
     text = section("Privileges and row rules")
 
-    for name, roles in FUNCTION_ROLES.items():
-        assert (f"`{name}`" in text) == (roles != frozenset(Role)), name
+    for name, function in FUNCTIONS.items():
+        assert (f"`{name}`" in text) == (function.roles != frozenset(Role)), name
 
 
 def test_every_reason_of_an_explanation_is_documented() -> None:

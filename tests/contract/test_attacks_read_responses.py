@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from access.policy import FUNCTION_ROLES
+from inspections.functions import FUNCTIONS
 from tests.conftest import ADA, CAST, MOE, RESOURCES, UNKNOWN_USER_ID, Bearer, Person, ids
 from tests.support.columns import COLUMNS
 from tests.support.factories import RowFactory
@@ -196,7 +196,7 @@ def test_R19_openapi_lists_only_public_names(api: Callable, path: str) -> None:
     document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}
-    functions = {f"/rpc/{name}" for name in FUNCTION_ROLES}
+    functions = {f"/rpc/{name}" for name in FUNCTIONS}
     assert set(document["paths"]) - {"/"} == resources | functions
     assert set(document["definitions"]) == set(RESOURCES)
     for table in RESOURCES:

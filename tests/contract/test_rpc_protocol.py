@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from access.policy import FUNCTION_ROLES
-from routes.functions import rpc
 from tests.conftest import ADA, MIA, MOE
 
 CHECK = "check_building_access_v2"
@@ -14,10 +12,6 @@ ASSIGN = "assign_to_client_manager"
 CHECK_ARGUMENTS = {"p_building_id": 1, "p_user_id": MOE}
 CHECK_QUERY = f"/rpc/{CHECK}?p_building_id=1&p_user_id={MOE}"
 GRANTED = {"manager_id": MIA, "building_ids": [1], "inspection_ids": []}
-
-
-def test_every_function_has_its_callers() -> None:
-    assert set(rpc.FUNCTIONS) == set(FUNCTION_ROLES)
 
 
 # ── what is not found ────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,6 @@
 """Mutation tests of the policy: predicates, privileges, decorators, caller checks, caches and triggers.
 
-`POLICIES` and `FUNCTION_ROLES` are data from which the mutants are generated. A new entry adds its mutants.
+`POLICIES` and `FUNCTIONS` are data from which the mutants are generated. A new entry adds its mutants.
 """
 
 import random
@@ -14,9 +14,11 @@ from flask import g
 
 from access import decorators, policy
 from access.caller import SERVICE_CALLER
-from access.policy import FUNCTION_ROLES, POLICIES, Policy, every_row, no_row
+from access.functions import Function
+from access.policy import POLICIES, Policy, every_row, no_row
 from access.predicate import CALLER, AllOf, AnyOf, Predicate, alias, equals, in_subquery
 from access.roles import GrantKind, GrantProfile, Role
+from inspections.functions import FUNCTIONS
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
 from models.fields import Row
 from routes.functions import rpc
@@ -158,18 +160,18 @@ def grants_of_any_user(patch: Patch, instance: ServiceInstance) -> None:
 
 
 def function_mutants() -> Iterator[Mutant]:
-    for function, roles in FUNCTION_ROLES.items():
+    for function in FUNCTIONS.values():
         for role in Role:
-            changed = roles ^ {role}
-            verb = "may not call" if role in roles else "may call"
+            changed = function.roles ^ {role}
+            verb = "may not call" if role in function.roles else "may call"
 
             def apply(
-                patch: Patch, instance: ServiceInstance, function: str = function, changed: frozenset = changed
+                patch: Patch, instance: ServiceInstance, function: Function = function, changed: frozenset = changed
             ) -> None:
-                patch.setitem(FUNCTION_ROLES, function, changed)
+                patch.setattr(function, "roles", changed)
 
-            name = f"{role.value} {verb} {function}"
-            yield Mutant(name, (function, "call", CAST_NAMES[role], f"rpc.{function}"), apply)
+            name = f"{role.value} {verb} {function.name}"
+            yield Mutant(name, (function.name, "call", CAST_NAMES[role], f"rpc.{function.name}"), apply)
 
 
 def all_columns_writable(patch: Patch, instance: ServiceInstance) -> None:

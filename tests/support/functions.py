@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
+from inspections.functions import FUNCTIONS
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"
@@ -49,17 +50,7 @@ VALID_CALLS = {
     START_VISIT: {"p_inspection_id": 4},
     CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
 }
-VOLATILE = (
-    TO_ADMIN_BUILDINGS,
-    TO_ADMIN_INSPECTIONS,
-    TO_MANAGER,
-    APPLY_SCHEDULE,
-    SKIP_OCCURRENCE,
-    MOVE_FINDINGS,
-    REINSPECT,
-    START_VISIT,
-    CLOSE_VISIT,
-)
+VOLATILE = tuple(name for name in VALID_CALLS if FUNCTIONS[name].is_volatile)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
 FUNCTIONS_WITH_USER_ID = (CHECK_BUILDING, CHECK_INSPECTION, EXPLAIN_BUILDING, EXPLAIN_INSPECTION)
 

@@ -26,10 +26,10 @@ from engine.query.write.insert import Insertion, WriteResult
 from engine.storage.sqlite import ResponseTooLarge
 from engine.storage.transaction import Transaction
 from inspections import visits
+from inspections.functions import FUNCTIONS
 from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
-from routes.functions import rpc
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
 
@@ -222,10 +222,10 @@ def write(
 
 def call(transaction: Transaction, caller: Caller, name: str, arguments: Row) -> Any:
     """Return the result of a function of the API. Raise UnknownPath if a row does not exist or is not visible."""
-    signature, run = rpc.FUNCTIONS[name].signature, rpc.FUNCTIONS[name].run
+    function = FUNCTIONS[name]
     try:
-        values = calls.read_arguments(signature, calls.CallInput(arguments, ABSENT))
-        return calls.as_json(run(transaction, caller, values))
+        values = calls.read_arguments(function, calls.CallInput(arguments, ABSENT))
+        return calls.as_json(function(transaction, caller, **values))
     except Fault as fault:
         if errors.lookup(type(fault))[0] == NOT_FOUND:
             raise UnknownPath from fault

@@ -14,6 +14,7 @@ from access.caller import Caller
 from access.decorators import current_time
 from engine.current import local_day, reading
 from engine.query.rule import Action
+from inspections.functions import FUNCTIONS
 from inspections.intervals import COMMON_INTERVALS
 from models import Schedule
 from models.errors import Fault
@@ -224,7 +225,7 @@ def confirm_apply(caller: Caller) -> Response:
 
 
 @bp.post(f"/{NAME}/apply/confirm")
-@auth.requires_call("apply_schedule")
+@auth.requires_call(FUNCTIONS["apply_schedule"])
 def apply(caller: Caller) -> Response:
     ids = read_ids([g.form.get("ids", "")])
     values = fields.read_texts(apply_fields(caller), g.form)

@@ -16,6 +16,7 @@ from access.decorators import current_time, load_caller
 from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.findings import Move
+from inspections.functions import FUNCTIONS
 from models.types import read_date
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, SEVERITIES, VERIFIED, WAIVED
 from routes.console.components import queries
@@ -184,7 +185,7 @@ def show_move(caller: Caller, kind: str) -> Response:
 
 
 @bp.post(f"/{NAME}/move/<kind>")
-@auth.requires_call("move_findings")
+@auth.requires_call(FUNCTIONS["move_findings"])
 def submit_move(caller: Caller, kind: str) -> Response:
     ids, form = form_of(kind, g.form)
 

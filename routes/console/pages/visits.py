@@ -13,6 +13,7 @@ from access import policy
 from access.caller import Caller
 from access.decorators import current_time
 from engine.current import local_day
+from inspections.functions import FUNCTIONS
 from models.vocabulary import OPEN_STATUSES, VISIT_RESULTS
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
@@ -165,7 +166,7 @@ def offered_forms(caller: Caller, row: Row, plan: Row | None, case: list[Row]) -
     return [
         (function, VISIT_FORMS[function].verb)
         for function, holds in applies.items()
-        if holds and policy.may_call(caller.role, function)
+        if holds and caller.role in FUNCTIONS[function].roles
     ]
 
 
@@ -196,5 +197,5 @@ def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
 
 for each in VISIT_FORMS:
     for method, view in (("GET", show_visit_form), ("POST", submit_visit_form)):
-        guarded_view = auth.requires_call(each)(partial(view, each))
+        guarded_view = auth.requires_call(FUNCTIONS[each])(partial(view, each))
         bp.add_url_rule(f"/{NAME}/<int:key>/{each}", f"{method} {each}", guarded_view, methods=[method])

@@ -22,6 +22,7 @@ from access.accounts import kiosk_display
 from access.accounts.sign_in import IssuedSession
 from access.caller import Caller
 from access.decorators import authenticator, current_time, load_caller, may_administer, require, set_requirement
+from access.functions import Function
 from access.roles import GrantProfile, Role
 from engine.current import reading
 from engine.query.rule import Action
@@ -97,10 +98,13 @@ def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True
     return guarded(may_administer, "table users", "administrator", writes, shares_snapshot)
 
 
-def requires_call(function: str) -> Callable[[View], View]:
+def requires_call(function: Function[..., object]) -> Callable[[View], View]:
     """Decorate a form that calls a function of the API."""
     return guarded(
-        lambda profile: policy.may_call(profile.role, function), f"function {function}", f"call {function}", writes=True
+        lambda profile: profile.role in function.roles,
+        f"function {function.name}",
+        f"call {function.name}",
+        writes=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Function signatures: the parameters by name. Each may be sent with or without the prefix `p_`.
+"""The parameters of the API's functions. Each may be sent with or without the prefix `p_`.
 
 A parameter is a marshmallow field over a column type, so invalid values raise PostgreSQL's messages.
 """
@@ -6,21 +6,25 @@ A parameter is a marshmallow field over a column type, so invalid values raise P
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from models.errors import Fault
 from models.types import BIGINT, INTEGER, TEXT, ColumnType, InvalidDatetime, InvalidInput, invalid, quote_json
-from routes.postgrest.limits import LIMITS, LimitExceeded
-from routes.postgrest.operands import parse_array
 
 PREFIX: Final = "p_"
 
 
 class ParameterOutOfRange(Fault):
     """An argument outside the range of its parameter (22023)."""
+
+
+class TooManyIds(Fault):
+    """An array with more ids than its parameter takes."""
+
+    def __init__(self, count_max: int) -> None:
+        super().__init__(f"A request may have at most {count_max} ids in an array.")
 
 
 class Parameter(fields.Field[Any]):
@@ -33,6 +37,10 @@ class Parameter(fields.Field[Any]):
         self.type_name = type_name
         self.read = read
         self.document = document
+
+    @property
+    def is_array(self) -> bool:
+        return self.document["type"] == "array"
 
     def deserialize(
         self, value: Any, attr: str | None = None, data: Mapping[str, Any] | None = None, **options: Any
@@ -101,12 +109,10 @@ def id_array(count_max: int, *, count_min: int = 0, required: bool = True) -> Pa
     """Return a parameter that is an array of `count_min` to `count_max` ids."""
 
     def read(value: object) -> tuple[object, ...]:
-        if isinstance(value, str):
-            value = list(parse_array(value, LIMITS))
         if not isinstance(value, list):
             raise InvalidInput("expected JSON array")
         if len(value) > count_max:
-            raise LimitExceeded(count_max, "ids in an array")
+            raise TooManyIds(count_max)
         if len(value) < count_min:
             raise ParameterOutOfRange(f"expected at least {count_min} id in the array")
         return tuple(map(read_id, value))
@@ -121,34 +127,6 @@ def read_id(value: object) -> object:
     if value is None:
         raise invalid(BIGINT.name, "null")
     return BIGINT.read_json(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A function's name and parameters. `names` are the documented names."""
-
-    name: str
-    names: tuple[str, ...]
-    schema: Schema
-
-    @property
-    def parameters(self) -> dict[str, Parameter]:
-        """The parameters by their documented names."""
-        schema_fields = self.schema.fields
-        return {name: cast(Parameter, schema_fields[unprefixed(name)]) for name in self.names}
-
-    def __str__(self) -> str:
-        return f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
-
-
-def signature(name: str, parameters: Mapping[str, Parameter]) -> Signature:
-    """Return the signature of a function.
-
-    >>> str(signature("check", {"p_building_id": required_parameter(BIGINT)}))
-    'public.check(p_building_id)'
-    """
-    declared: dict[str, fields.Field[Any]] = {unprefixed(each): parameter for each, parameter in parameters.items()}
-    return Signature(name, tuple(parameters), Schema.from_dict(declared)())
 
 
 def unprefixed(name: str) -> str:
