@@ -1,4 +1,4 @@
-"""The configuration. This is the only module that reads the environment.
+"""The configuration. This is the only module that reads the environment; `settings` lists the settings.
 
 Overrides of `create_app` take precedence over the environment, and the environment over the secrets file.
 `prepare` or `make_secrets` creates that file beside the database. An invalid value raises ConfigurationError.
@@ -9,44 +9,28 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
-import re
 import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
-from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
+from typing import Any, TypedDict, cast
 
 import click
 import sqlalchemy as sa
 
+import settings
+from settings import BY_NAME, Network
+
 __version__ = "0.1.0"
 
-PROJECT = Path(__file__).resolve().parent
+PROJECT = settings.PROJECT
 DEMONSTRATION = PROJECT / "instance" / "demo.db"
 SECRETS_NAME = "keys.json"
 CREATE_SUPER_ADMIN = ".venv/bin/flask --app app create-user you@example.org --role super_admin"
 """The command that creates the first user, to run in PROJECT."""
 
 KEY_BYTES_MIN = 32  # HS256 requires a key of at least the hash's length (RFC 7518, section 3.2)
-ROWS_MAX = 1_000  # default
-TOKEN_SECONDS = 3_600
-TOKEN_SECONDS_MIN = 120  # clients refresh 90 s before expiry and would loop below that
-TOKEN_SECONDS_MAX = 7 * 24 * 3_600
-TIMEZONE = "UTC"
-FINDING_DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # 24 CFR 982.404 and NSPIRE
-DEADLINE_TEXT = re.compile(r"([a-z_]+)=([1-9][0-9]{0,4})([hd])")
-DEADLINES_MAX = {"h": 8_760, "d": 3_660}
-PORT = 8_000
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client counts in files if it is set
-KEEPALIVE_SECONDS = 75
-KEEPALIVE_SECONDS_MAX = 3_600
-LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-DRIVERS = ("sqlite", "sqlite+pysqlite")  # SQLite's; any PostgreSQL URL uses psycopg
-KEY_NAMES = ("SECRET_KEY", "ANON_KEY", "SERVICE_KEY")
-
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class ConfigurationError(click.ClickException):
@@ -78,33 +62,19 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
     are ignored.
     """
     raw = _merge(overrides, environ)
-    database_url = _database_url(raw)
     if "SECRET_KEY" not in raw:
-        raw = {**_require_utf8(_read_secrets(database_path(database_url))), **raw}
-    settings = Settings(
-        DATABASE_URL=database_url,
-        DATABASE_READ_URL=_standbys(raw, database_url),
-        SECRET_KEY=_keys(raw["SECRET_KEY"]),
-        ANON_KEY=_text(raw, "ANON_KEY"),
-        SERVICE_KEY=_text(raw, "SERVICE_KEY"),
-        REQUIRE_APIKEY=_flag(raw, "REQUIRE_APIKEY", True),
-        MAX_ROWS=_whole_number(raw, "MAX_ROWS", ROWS_MAX, 1),
-        ACCESS_TOKEN_SECONDS=_whole_number(
-            raw, "ACCESS_TOKEN_SECONDS", TOKEN_SECONDS, TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX
-        ),
-        CORS_ORIGINS=_origins(raw),
-        TRUSTED_PROXIES=tuple(_network(text) for text in _text_list(raw, "TRUSTED_PROXIES")),
-        TIMEZONE=_time_zone(raw),
-        FINDING_DEADLINES=_finding_deadlines(raw),
-    )
-    _refuse_weak_keys(settings)
-    return settings
+        raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
+    parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
+    if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
+        raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
+    _refuse_weak_keys(parsed)
+    return parsed
 
 
 def prepare(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Create the database's directory and the secrets file if they are missing; then return `load`."""
     raw = _merge(overrides, environ)
-    path = database_path(_database_url(raw))
+    path = _database(raw)
     if path is not None:
         _make_directory(path.parent)
         if "SECRET_KEY" not in raw:
@@ -124,9 +94,9 @@ def has_default_database(overrides: Mapping[str, object] | None = None) -> bool:
     return "DATABASE_URL" not in _merge(overrides, os.environ)
 
 
-def set_inherited(settings: Settings) -> None:
+def set_inherited(parsed: Settings) -> None:
     """Make all forked processes use these settings. Rereading the file could give two workers different keys."""
-    _inherited[:] = [settings]
+    _inherited[:] = [parsed]
 
 
 _inherited: list[Settings] = []
@@ -135,10 +105,8 @@ _inherited: list[Settings] = []
 def is_missing_keys(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether `prepare` will create keys for an existing database, which invalidates all tokens."""
     raw = _merge(None, environ)
-    path = database_path(_database_url(raw))
-    if path is None or "SECRET_KEY" in raw:
-        return False
-    return path.exists() and not os.path.lexists(secrets_path(path))
+    path = _database(raw)
+    return path is not None and "SECRET_KEY" not in raw and path.exists() and not os.path.lexists(secrets_path(path))
 
 
 def database_path(database_url: str) -> Path | None:
@@ -149,23 +117,10 @@ def database_path(database_url: str) -> Path | None:
     >>> database_path("sqlite://"), database_path("postgresql://localhost/walkthrough")
     (None, None)
     """
-    url = _parse_url("DATABASE_URL", database_url)
-    if url.drivername not in DRIVERS:
-        return None
-    # SQLAlchemy may drop what follows a `?`, which would name another file.
-    if "?" in database_url:
-        raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, which has no ? in it")
-    if url.database in (None, "", ":memory:"):
-        return None
-    assert url.database is not None
-    if url.database.startswith("file:"):
-        raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, not a file: URI")
-    if url != sa.URL.create(url.drivername, database=url.database):
-        raise ConfigurationError("DATABASE_URL takes a path after sqlite:///, and nothing else")
-    if "\0" in url.database or not Path(url.database).name:
-        raise ConfigurationError("DATABASE_URL names no file")
-    # A relative path is relative to the project, not to the working directory.
-    return Path(os.path.abspath(PROJECT / url.database))
+    try:
+        return settings.database_path(database_url)
+    except ValueError as error:
+        raise ConfigurationError(f"DATABASE_URL {error}") from error
 
 
 def file_url(path: Path) -> str:
@@ -175,6 +130,74 @@ def file_url(path: Path) -> str:
     'sqlite:////srv/100%25/walkthrough.db'
     """
     return sa.URL.create("sqlite", database=str(path)).render_as_string()
+
+
+def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
+    """Return HOST and PORT."""
+    return _parse("HOST", environ.get("HOST")), _parse("PORT", environ.get("PORT"))
+
+
+def log_level(environ: Mapping[str, str] = os.environ) -> str:
+    """Return LOG_LEVEL. At `info`, each request is logged.
+
+    >>> log_level({}), log_level({"LOG_LEVEL": "WARNING"})
+    ('info', 'warning')
+    """
+    level: str = _parse("LOG_LEVEL", environ.get("LOG_LEVEL"))
+    return level
+
+
+def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
+    seconds: int = _parse("KEEPALIVE_SECONDS", environ.get("KEEPALIVE_SECONDS"))
+    return seconds
+
+
+def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
+    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file)."""
+    names = Settings.__annotations__
+    merged: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
+    for name in names:
+        if overrides is not None and overrides.get(name) is not None:
+            merged[name] = overrides[name]
+    return _require_utf8(merged)
+
+
+def _require_utf8(raw: dict[str, object]) -> dict[str, object]:
+    """Return the settings; raise ConfigurationError for a text that is not UTF-8 or contains a zero byte."""
+    for name, value in raw.items():
+        for text in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(text, str) and not _is_text(text):
+                raise ConfigurationError(f"{name} is not UTF-8 text, or holds a zero byte")
+    return raw
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a text is valid. Environment bytes that are not UTF-8 arrive as lone surrogates.
+
+    >>> [_is_text(text) for text in ("é", b"\\xe9".decode(errors="surrogateescape"), "\\0")]
+    [True, False, False]
+    """
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _parse(name: str, value: object) -> Any:
+    """Return the value of a setting. A setting that is empty has its default."""
+    setting = BY_NAME[name]
+    if isinstance(value, str) and setting.is_of_process:
+        value = value.strip()
+    if value in (None, ""):
+        value = setting.default
+    try:
+        return setting.empty if value is None else setting.parse(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{name} {error}") from error
+
+
+def _database(raw: Mapping[str, object]) -> Path | None:
+    return database_path(_parse("DATABASE_URL", raw.get("DATABASE_URL")))
 
 
 def secrets_path(database: Path) -> Path:
@@ -241,7 +264,7 @@ def renew_signing_key(database: Path, used: Sequence[str]) -> None:
     """
     path = secrets_path(database)
     stored = _read_secrets_file(path)
-    if _keys(stored["SECRET_KEY"]) != list(used):
+    if _parse("SECRET_KEY", stored["SECRET_KEY"]) != list(used):
         raise ConfigurationError(f"the SECRET_KEY in use is not the one in {path}")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -254,31 +277,53 @@ def renew_signing_key(database: Path, used: Sequence[str]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
-    """Return the address to listen on: HOST and PORT, by default 127.0.0.1 and 8000."""
-    port = _whole_number(environ, "PORT", PORT, 1, 65_535)
-    return environ.get("HOST", "").strip() or "127.0.0.1", port
+def _read_secrets(database: Path | None) -> dict[str, object]:
+    if database is None:
+        raise ConfigurationError("SECRET_KEY is not set, and this database has no secrets file")
+    stored = _read_secrets_file(secrets_path(database))
+    return {name: stored[name] for name, setting in BY_NAME.items() if setting.is_secret and name in stored}
 
 
-def log_level(environ: Mapping[str, str] = os.environ) -> str:
-    """Return LOG_LEVEL, by default info, which logs each request.
+def _read_secrets_file(path: Path) -> dict[str, object]:
+    """Return the content of a secrets file with a SECRET_KEY; raise ConfigurationError otherwise."""
+    try:
+        # O_NONBLOCK: opening a pipe must not block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        stored = _read_private(path, descriptor)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path} is not JSON") from error
+    if not isinstance(stored, dict) or "SECRET_KEY" not in stored:
+        raise ConfigurationError(f"{path} holds no SECRET_KEY")
+    return stored
 
-    >>> log_level({}), log_level({"LOG_LEVEL": "WARNING"})
-    ('info', 'warning')
-    """
-    value = environ.get("LOG_LEVEL", "").strip().lower() or "info"
-    if value not in LOG_LEVELS:
-        raise ConfigurationError(f"LOG_LEVEL is one of {', '.join(LOG_LEVELS)}, not '{value}'")
-    return value
+
+def _read_private(path: Path, descriptor: int) -> object:
+    status = os.fstat(descriptor)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigurationError(f"{path} is not a regular file")
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
+        return json.load(file)
 
 
-def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
-    """Return KEEPALIVE_SECONDS: how long an idle connection stays open.
-
-    >>> keepalive_seconds({}), keepalive_seconds({"KEEPALIVE_SECONDS": "5"})
-    (75, 5)
-    """
-    return _whole_number(environ, "KEEPALIVE_SECONDS", KEEPALIVE_SECONDS, 1, KEEPALIVE_SECONDS_MAX)
+def _refuse_weak_keys(parsed: Settings) -> None:
+    signing, service = parsed["SECRET_KEY"], parsed["SERVICE_KEY"]
+    if any(len(key.encode()) < KEY_BYTES_MIN for key in signing):
+        raise ConfigurationError(f"SECRET_KEY is shorter than {KEY_BYTES_MIN} bytes")
+    if service is not None and len(service.encode()) < KEY_BYTES_MIN:
+        raise ConfigurationError(f"SERVICE_KEY is shorter than {KEY_BYTES_MIN} bytes")
+    distinct = [*set(signing), parsed["ANON_KEY"], service]
+    present = [key for key in distinct if key is not None]
+    if len(set(present)) < len(present):
+        raise ConfigurationError("SECRET_KEY, ANON_KEY and SERVICE_KEY must differ")
 
 
 def set_metrics_directory(directory: Path | None) -> None:
@@ -317,268 +362,6 @@ def refuse_arguments(environ: Mapping[str, str] = os.environ) -> None:
     """Raise ConfigurationError for GUNICORN_CMD_ARGS, which would override the settings of gunicorn.conf.py."""
     if environ.get("GUNICORN_CMD_ARGS", "").strip():
         raise ConfigurationError("GUNICORN_CMD_ARGS is set: the settings are those of gunicorn.conf.py")
-
-
-def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file)."""
-    names = Settings.__annotations__
-    merged: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
-    if isinstance(merged.get("SECRET_KEY"), str):
-        merged["SECRET_KEY"] = _split("SECRET_KEY", str(merged["SECRET_KEY"]))
-    for name in names:
-        if overrides is not None and overrides.get(name) is not None:
-            merged[name] = overrides[name]
-    return _require_utf8(merged)
-
-
-def _require_utf8(raw: dict[str, object]) -> dict[str, object]:
-    """Return the settings; raise ConfigurationError for a text that is not UTF-8 or contains a zero byte."""
-    for name, value in raw.items():
-        for text in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(text, str) and not _is_text(text):
-                raise ConfigurationError(f"{name} is not UTF-8 text, or holds a zero byte")
-    return raw
-
-
-def _is_text(text: str) -> bool:
-    """Return whether a text is valid. Environment bytes that are not UTF-8 arrive as lone surrogates.
-
-    >>> [_is_text(text) for text in ("é", b"\\xe9".decode(errors="surrogateescape"), "\\0")]
-    [True, False, False]
-    """
-    try:
-        return b"\0" not in text.encode()
-    except UnicodeEncodeError:
-        return False
-
-
-def _database_url(raw: Mapping[str, object]) -> str:
-    value = _text(raw, "DATABASE_URL")
-    if value is None:
-        return file_url(PROJECT / "instance" / "walkthrough.db")
-    path = database_path(value)
-    if path is None:
-        return value
-    return sa.make_url(value).set(database=str(path)).render_as_string(hide_password=False)
-
-
-def _parse_url(name: str, value: str) -> sa.URL:
-    """Parse the URL of an SQLite file or a PostgreSQL server. The path is not checked."""
-    try:
-        url = sa.make_url(value)
-    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: an invalid port
-        raise ConfigurationError(f"{name} is not a database URL") from error
-    if url.drivername not in DRIVERS and url.get_backend_name() != "postgresql":
-        raise ConfigurationError(
-            f"{name} begins with sqlite:/// or postgresql+psycopg://, not with {url.drivername}://"
-        )
-    return url
-
-
-def _standbys(raw: Mapping[str, object], database_url: str) -> tuple[str, ...]:
-    value = tuple(_text_list(raw, "DATABASE_READ_URL"))
-    if not value:
-        return ()
-    if _parse_url("DATABASE_URL", database_url).drivername in DRIVERS:
-        raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
-    if any(_parse_url("DATABASE_READ_URL", each).drivername in DRIVERS for each in value):
-        raise ConfigurationError("DATABASE_READ_URL is a list of URLs like DATABASE_URL's")
-    return value
-
-
-def _read_secrets(database: Path | None) -> dict[str, object]:
-    if database is None:
-        raise ConfigurationError("SECRET_KEY is not set, and this database has no secrets file")
-    stored = _read_secrets_file(secrets_path(database))
-    return {name: stored[name] for name in KEY_NAMES if name in stored}
-
-
-def _read_secrets_file(path: Path) -> dict[str, object]:
-    """Return the content of a secrets file with a SECRET_KEY; raise ConfigurationError otherwise."""
-    try:
-        # O_NONBLOCK: opening a pipe must not block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError as error:
-        raise ConfigurationError(f"SECRET_KEY is not set, and there is no {path}") from error
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        stored = _read_private(path, descriptor)
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not JSON") from error
-    if not isinstance(stored, dict) or "SECRET_KEY" not in stored:
-        raise ConfigurationError(f"{path} holds no SECRET_KEY")
-    return stored
-
-
-def _read_private(path: Path, descriptor: int) -> object:
-    status = os.fstat(descriptor)
-    with os.fdopen(descriptor, encoding="utf-8") as file:
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigurationError(f"{path} is not a regular file")
-        if stat.S_IMODE(status.st_mode) & 0o077:
-            raise ConfigurationError(f"{path} can be read by others: chmod 600 it")
-        return json.load(file)
-
-
-def _refuse_weak_keys(settings: Settings) -> None:
-    signing, service = settings["SECRET_KEY"], settings["SERVICE_KEY"]
-    if any(len(key.encode()) < KEY_BYTES_MIN for key in signing):
-        raise ConfigurationError(f"SECRET_KEY is shorter than {KEY_BYTES_MIN} bytes")
-    if service is not None and len(service.encode()) < KEY_BYTES_MIN:
-        raise ConfigurationError(f"SERVICE_KEY is shorter than {KEY_BYTES_MIN} bytes")
-    distinct = [*set(signing), settings["ANON_KEY"], service]
-    present = [key for key in distinct if key is not None]
-    if len(set(present)) < len(present):
-        raise ConfigurationError("SECRET_KEY, ANON_KEY and SERVICE_KEY must differ")
-
-
-def _keys(value: object) -> list[str]:
-    keys = [value] if isinstance(value, str) else value
-    if not isinstance(keys, list | tuple) or not keys:
-        raise ConfigurationError("SECRET_KEY is a text or a list of texts")
-    if not all(isinstance(key, str) for key in keys):
-        raise ConfigurationError("SECRET_KEY is a text or a list of texts")
-    return list(keys)
-
-
-def _text(raw: Mapping[str, object], name: str) -> str | None:
-    value = raw.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise ConfigurationError(f"{name} is a text")
-    return value
-
-
-def _flag(raw: Mapping[str, object], name: str, default: bool) -> bool:
-    value = raw.get(name, default)
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower()
-    if word in ("1", "true", "yes", "on"):
-        return True
-    if word in ("0", "false", "no", "off"):
-        return False
-    raise ConfigurationError(f"{name} is 1 or 0, not '{value}'")
-
-
-def _whole_number(raw: Mapping[str, object], name: str, default: int, minimum: int, maximum: int = 2**31 - 1) -> int:
-    value = str(default if raw.get(name) in (None, "") else raw[name]).strip()
-    if not (value.isascii() and value.isdigit() and len(value) < 12):
-        raise ConfigurationError(f"{name} is a whole number, not '{value}'")
-    if not minimum <= int(value) <= maximum:
-        raise ConfigurationError(f"{name} lies between {minimum} and {maximum}, not at {value}")
-    return int(value)
-
-
-def _origins(raw: Mapping[str, object]) -> tuple[str, ...] | None:
-    value = _text_list(raw, "CORS_ORIGINS")
-    if not value or value == ["*"]:
-        return tuple(value) or None
-    return tuple(_origin(text) for text in value)
-
-
-def _origin(text: str) -> str:
-    """Return an origin as browsers send it.
-
-    >>> _origin("HTTPS://App.example:8443"), _origin("capacitor://localhost")
-    ('https://app.example:8443', 'capacitor://localhost')
-    """
-    try:
-        parts = urlsplit(text)
-        is_origin = bool(parts.scheme and parts.hostname) and parts.port != 0 and text.isprintable()
-    except ValueError:  # an incomplete IPv6 address, or an invalid port
-        is_origin = False
-    if not is_origin:
-        raise ConfigurationError(f"CORS_ORIGINS: '{text}' is not an origin such as https://app.example")
-    if text.count("/") != 2 or "@" in parts.netloc or parts.query or parts.fragment:
-        raise ConfigurationError(f"CORS_ORIGINS: '{text}' is more than scheme, host and port")
-    if "*" in text:
-        raise ConfigurationError(f"CORS_ORIGINS: '{text}' would match no origin: '*' stands alone")
-    return text.lower()
-
-
-def _network(text: str) -> Network:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError as error:
-        raise ConfigurationError(f"TRUSTED_PROXIES: '{text}' is not an address or network") from error
-
-
-def _time_zone(raw: Mapping[str, object]) -> str:
-    name = _text(raw, "TIMEZONE") or TIMEZONE
-    if name == TIMEZONE:  # needs no time zone database
-        return name
-    try:
-        ZoneInfo(name)
-    except (KeyError, OSError, ValueError) as error:
-        raise ConfigurationError(f"TIMEZONE: '{name}' is not an IANA name such as America/New_York") from error
-    return name
-
-
-def _finding_deadlines(raw: Mapping[str, object]) -> dict[str, tuple[int, str]]:
-    deadlines, defaults = (
-        parse_deadlines(_text(raw, "FINDING_DEADLINES") or FINDING_DEADLINES),
-        parse_deadlines(FINDING_DEADLINES),
-    )
-    unknown, missing = sorted(deadlines.keys() - defaults), sorted(defaults.keys() - deadlines)
-    if unknown:
-        raise ConfigurationError(f"FINDING_DEADLINES: '{unknown[0]}' is none of the severities {', '.join(defaults)}")
-    if missing:
-        raise ConfigurationError(f"FINDING_DEADLINES has no deadline for {', '.join(missing)}")
-    return deadlines
-
-
-def parse_deadlines(text: str) -> dict[str, tuple[int, str]]:
-    """Return the number and the unit of each severity.
-
-    >>> parse_deadlines("severe=24h, low=60d")
-    {'severe': (24, 'h'), 'low': (60, 'd')}
-    """
-    deadlines: dict[str, tuple[int, str]] = {}
-    for part in map(str.strip, text.split(",")):
-        found = DEADLINE_TEXT.fullmatch(part)
-        if found is None:
-            raise ConfigurationError(f"FINDING_DEADLINES: '{part}' is no severity with hours or days, as in low=60d")
-        severity, number, unit = found[1], int(found[2]), found[3]
-        if number > DEADLINES_MAX[unit]:
-            raise ConfigurationError(f"FINDING_DEADLINES: '{part}' is more than {DEADLINES_MAX[unit]}{unit}")
-        if severity in deadlines:
-            raise ConfigurationError(f"FINDING_DEADLINES names '{severity}' twice")
-        deadlines[severity] = (number, unit)
-    return deadlines
-
-
-def _text_list(raw: Mapping[str, object], name: str) -> list[str]:
-    value = raw.get(name)
-    if value is None:
-        return []
-    entries = _split(name, value) if isinstance(value, str) else value
-    if not isinstance(entries, list | tuple) or not all(isinstance(text, str) for text in entries):
-        raise ConfigurationError(f"{name} is a list of texts")
-    return list(entries)
-
-
-def _split(name: str, text: str) -> list[str]:
-    """Parse a list: comma-separated or JSON.
-
-    >>> _split("CORS_ORIGINS", "https://a.example, https://b.example")
-    ['https://a.example', 'https://b.example']
-    >>> _split("SECRET_KEY", '["old,key", "new"]')
-    ['old,key', 'new']
-    """
-    if not text.lstrip().startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    try:
-        entries = json.loads(text)
-    except ValueError as error:
-        raise ConfigurationError(f"{name} starts with [ but is not a JSON list") from error
-    if not isinstance(entries, list) or not all(isinstance(part, str) for part in entries):
-        raise ConfigurationError(f"{name} is a list of texts")
-    return entries
 
 
 def _make_directory(path: Path) -> None:

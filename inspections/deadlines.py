@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-import config
+import settings
 from engine.query.statement import Binding
 from engine.storage.transaction import Transaction
 from models.types import DatetimeOutOfRange, read_timestamp, write_timestamp
@@ -50,7 +50,7 @@ def finding_deadlines(setting: Mapping[str, tuple[int, str]]) -> FindingDeadline
     )
 
 
-DEFAULT_DEADLINES: Final = finding_deadlines(config.parse_deadlines(config.FINDING_DEADLINES))
+DEFAULT_DEADLINES: Final = finding_deadlines(settings.parse_deadlines(settings.DEADLINES))
 
 
 def computed_deadline(

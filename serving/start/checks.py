@@ -102,9 +102,8 @@ def require_usable(lock: ServingLock | None, check: Check, what: str = "the chec
 
 def create_database(settings: config.Settings) -> None:
     """Create or migrate the database; raise NotStarted for a file of another kind or version."""
-    application = importlib.import_module("app")
     config.set_inherited(settings)
-    close_database(application.create_app())
+    close_database(importlib.import_module("app").create_app())
 
 
 def report_wait(what: str) -> None:

@@ -6,7 +6,6 @@ import errno
 import ipaddress
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import config
 from config import ConfigurationError
 from inspections.deadlines import DEFAULT_DEADLINES, finding_deadlines
 from models.vocabulary import SEVERITIES
+from settings import SETTINGS, Setting
 
 SECRET = "s" * 32
 GIVEN = {"DATABASE_URL": "sqlite://", "SECRET_KEY": SECRET, "ANON_KEY": "anon"}
@@ -126,7 +126,7 @@ def test_prepare_syncs_created_directories(tmp_path, monkeypatch, given):
 
 @pytest.mark.parametrize("name", ["feature%2Fx", "what?", "a b", "x#y", "a@b:c", "ü"])
 def test_project_path_may_contain_special_characters(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(config, "PROJECT", tmp_path / name)
+    monkeypatch.setattr("settings.PROJECT", tmp_path / name)
 
     settings = config.prepare(None, {})
 
@@ -391,12 +391,15 @@ def test_time_zone_is_utc_by_default() -> None:
     ("given", "message"),
     [
         ("low=60d", "FINDING_DEADLINES has no deadline for life_threatening, moderate, severe"),
-        ("mild=1h", "FINDING_DEADLINES: 'mild' is none of the severities life_threatening, severe, moderate, low"),
-        ("low=60", "FINDING_DEADLINES: 'low=60' is no severity with hours or days, as in low=60d"),
-        ("low=0d", "FINDING_DEADLINES: 'low=0d' is no severity with hours or days, as in low=60d"),
-        ("low=1d,", "FINDING_DEADLINES: '' is no severity with hours or days, as in low=60d"),
-        ("low=3661d", "FINDING_DEADLINES: 'low=3661d' is more than 3660d"),
-        ("low=8761h", "FINDING_DEADLINES: 'low=8761h' is more than 8760h"),
+        (
+            "mild=1h",
+            "FINDING_DEADLINES names 'mild', which is none of the severities life_threatening, severe, moderate, low",
+        ),
+        ("low=60", "FINDING_DEADLINES has 'low=60', which is no severity with hours or days, as in low=60d"),
+        ("low=0d", "FINDING_DEADLINES has 'low=0d', which is no severity with hours or days, as in low=60d"),
+        ("low=1d,", "FINDING_DEADLINES has '', which is no severity with hours or days, as in low=60d"),
+        ("low=3661d", "FINDING_DEADLINES has 'low=3661d', which is more than 3660d"),
+        ("low=8761h", "FINDING_DEADLINES has 'low=8761h', which is more than 8760h"),
         ("low=1d,low=2d", "FINDING_DEADLINES names 'low' twice"),
     ],
 )
@@ -412,15 +415,23 @@ def test_default_deadlines_are_those_of_a_database_without_settings() -> None:
     assert set(DEFAULT_DEADLINES) == set(SEVERITIES)
 
 
-def test_operating_document_lists_all_settings() -> None:
+def test_operating_document_shows_the_table_of_settings() -> None:
     document = (config.PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
     table = document.split("\n## Settings\n")[1].split("\n## ")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
 
-    named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
 
-    of_the_process = {"HOST", "PORT", "LOG_LEVEL", "KEEPALIVE_SECONDS"}
-    assert named == {*config.Settings.__annotations__, *of_the_process}
+    assert rows == [f"| `{each.name}` | {each.meaning} | {shown_default(each)} |" for each in SETTINGS]
+
+
+def shown_default(setting: Setting) -> str:
+    if setting.is_secret:
+        return "from `keys.json`"
+    return "none" if setting.default is None else f"`{setting.default}`"
+
+
+def test_table_lists_every_setting_of_the_application() -> None:
+    assert [each.name for each in SETTINGS if not each.is_of_process] == list(config.Settings.__annotations__)
 
 
 @pytest.mark.parametrize(
