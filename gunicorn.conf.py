@@ -56,7 +56,7 @@ bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
 
 # SQLite has one writer. Two processes keep two cores busy with reads.
 workers = 2
-# Slow requests hold threads, not cores. Idle connections and incomplete heads hold no thread.
+# Every request takes a thread. Idle connections and incomplete requests hold no thread.
 threads = 32
 worker_class = "serving.worker.loop.BufferingWorker"
 # A client without a descriptor would end the worker, so the open-file limit is raised to fit.
@@ -71,10 +71,17 @@ max_requests = 0
 # Clients reuse a connection for up to a minute; a write fails if the server closes it first.
 # An idle connection holds no thread.
 keepalive = read_setting(configuration.keepalive_seconds)
-# The main loop only dispatches. If it blocks for 30 s, the worker is broken.
+# The main loop only receives and dispatches. If it blocks for 30 s, the worker is broken.
 timeout = 30
 # Longer than any request's database time (reads 2 s; writes 5 s of waiting and 4 s of work).
 graceful_timeout = 15
+
+# What the worker replaces in gunicorn (`BufferingWorker.init_process`), and the promise that needs it:
+# - `util.write_error`: every refusal is JSON in the shape of the API, and quotes nothing of the request.
+# - `http.wsgi.Response` and `create`: head and body in one write, and parsed heads from a cache. Rows by id would be
+#   slower than their floor (docs/PERFORMANCE.md).
+# - `Request`: an exact repetition of a header field is accepted, as postgrest-go sends it; bytes beyond ASCII in a
+#   target are percent-encoded, as curl sends them; fields are counted before they are parsed.
 
 # 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn silently lowers a larger value to its own
 # constant and treats 0 as "no limit", so both are set.

@@ -23,8 +23,8 @@ from serving.shutdown import StoppableWorker
 from serving.worker import limits, refusal
 from serving.worker.connection import ClientConnection
 from serving.worker.head_cache import create
-from serving.worker.request import BufferedRequest, SettingsCache
-from serving.worker.response import SingleWriteResponse, http_date
+from serving.worker.request import BufferedRequest
+from serving.worker.response import SingleWriteResponse
 
 SWEEP_SECONDS = 0.25
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
@@ -51,10 +51,8 @@ class BufferingWorker(StoppableWorker):
 
     def init_process(self) -> None:
         gunicorn.util.write_error = refusal.write_refusal
-        gunicorn.util.http_date = http_date
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
-        self.cfg = SettingsCache(self.cfg)
         super().init_process()
 
     # The main loop

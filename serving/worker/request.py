@@ -60,15 +60,3 @@ class BufferedRequest(Request):
 
 def percent_encoded(byte: re.Match[bytes]) -> bytes:
     return b"%%%02X" % byte[0][0]
-
-
-class SettingsCache:
-    """gunicorn's settings, each looked up once. gunicorn looks up twenty per request."""
-
-    def __init__(self, settings: Any) -> None:
-        self._settings = settings
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._settings, name)
-        self.__dict__[name] = value
-        return value

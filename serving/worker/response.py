@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from email.utils import formatdate
 from functools import lru_cache
 from typing import Any, Final
 
@@ -69,13 +67,3 @@ def check_header(name: str, value: str) -> tuple[list[tuple[str, str]], int | No
     alone = Response(None, None, None)
     alone.process_headers([(name, value)])
     return alone.headers, alone.response_length, alone.upgrade
-
-
-def http_date() -> str:
-    return date_of(int(time.time()))
-
-
-@lru_cache(maxsize=1)
-def date_of(second: int) -> str:
-    """Return a Unix time as a Date header, cached for its second."""
-    return formatdate(second, usegmt=True)
