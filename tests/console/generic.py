@@ -12,7 +12,7 @@ from routes.console.components.tables import Table, all_tables
 from routes.console.register import PAGES as MODULES
 from tests.conftest import DATASET
 
-assert MODULES, "the modules of the pages register their hooks"
+assert MODULES, "the modules of the pages register their presentations"
 
 ROLES = {"root": Role.SUPER_ADMIN, "ada": Role.CLIENT_ADMIN, "moe": Role.CLIENT_MANAGER}
 ROWS = json.loads(DATASET.read_text())
@@ -40,7 +40,8 @@ class GenericPage:
 
     def permits(self, who: str) -> bool:
         role = ROLES[who]
-        return self.table.hooks.allowed(role) and policy.permits(GrantProfile(role), self.action, self.table.model)
+        allowed = self.table.presentation.allowed(role)
+        return allowed and policy.permits(GrantProfile(role), self.action, self.table.model)
 
 
 def key_text(table: Table, row: Mapping[str, object]) -> str:

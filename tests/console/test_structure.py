@@ -68,3 +68,10 @@ def test_templates_escape_values_and_have_no_inline_style_or_script(path: Path) 
         assert unsafe not in text, unsafe
     assert not re.search(r"\son[a-z]+\s*=", text)
     assert text.count("<script") == text.count('<script src="{{ static_url(')
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=name)
+def test_lines_of_templates_have_at_most_140_characters(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert [each for each in lines if len(each) > 140] == []

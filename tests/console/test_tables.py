@@ -17,7 +17,7 @@ PAGES = list(generic_pages())
 TABLES = [each.name for each in all_tables()]
 TYPED = [
     page.table.name for page in PAGES
-    if page.suffix == "/new" and not page.table.hooks.own_forms and page.permits("root")
+    if page.suffix == "/new" and not page.table.presentation.has_own_forms and page.permits("root")
 ]  # fmt: skip
 """The tables with the generic form."""
 
@@ -89,13 +89,13 @@ def test_create_edit_and_delete_a_row(browse: Callable, api: Callable, name: str
     new = {
         column: text
         for column, text in as_typed(factory.body(name)).items()
-        if column not in table_of(name).hooks.without_field
+        if column not in table_of(name).presentation.without_field
     }
 
     made = root.fill_in(f"{path}/new", new)
     assert f"{table_of(name).label} created." in root.page(made.headers["Location"])
     page = f"{path}/{api('root').get(f'/{name}?order=id.desc&limit=1').json[0]['id']}"
-    change = as_typed(row_changes(name, new, table_of(name).hooks.without_field))
+    change = as_typed(row_changes(name, new, table_of(name).presentation.without_field))
     assert root.fill_in(f"{page}/edit", change).status_code == 303
     (row,) = api("root").get(f"/{name}?id=eq.{page.rpartition('/')[2]}").json
     assert as_typed({column: row[column] for column in new}) == {**new, **change}

@@ -73,18 +73,18 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
         for row in rows
     ]
     wide_places = [place for place, each in enumerate(headings) if "wide" in each.kind]
-    chosen = [place for place in wide_places if headings[place].sort == table.hooks.slim]
-    wide = next(iter((chosen if table.hooks.slim else []) or wide_places), 0)
+    chosen = [place for place in wide_places if headings[place].sort == table.presentation.slim]
+    wide = next(iter((chosen if table.presentation.slim else []) or wide_places), 0)
     if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
 
 
 def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:
-    """Run the hooks that add values to rows, and to the rows that they refer to."""
-    table.hooks.prepare(caller, rows)
+    """Add values to rows, and to the rows that they refer to, as the presentations of their tables do."""
+    table.presentation.prepare(caller, rows)
     for each in table.references.values():
-        each.table.hooks.prepare(caller, [row[each.embed] for row in rows if row.get(each.embed)])
+        each.table.presentation.prepare(caller, [row[each.embed] for row in rows if row.get(each.embed)])
 
 
 def link_cell(table: Table, row: Row) -> Cell:
@@ -126,12 +126,12 @@ def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
 def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     """Return a value with its link."""
     value, info = row.get(attribute.name), attribute.info
-    if attribute.name in table.hooks.cells:
-        return Cell(*table.hooks.cells[attribute.name](row))
+    if attribute.name in table.presentation.cells:
+        return Cell(*table.presentation.cells[attribute.name](row))
     if attribute.name in table.references and value is not None:
         return reference_cell(caller, table.references[attribute.name], row)
     known = info.allowed_values or info.common_values
-    if attribute.name in table.hooks.badges:
+    if attribute.name in table.presentation.badges:
         text = words(value) if value in known else str(value)
         return Cell(text if value else f"No {label_of(attribute).lower()}", badge=badge(value))
     if value is None:
@@ -147,14 +147,14 @@ def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
     if referred is None:
         return Cell("–")
     url = target.url(referred) if target.permits(caller, Action.READ) else ""
-    title = target.hooks.cells.get(target.title_column)
+    title = target.presentation.cells.get(target.title_column)
     return Cell(title(referred)[0] if title is not None else name(target.title(referred)), url)
 
 
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
     """Return the values of a row's page with their labels."""
-    skipped = {*table.hooks.badges, *table.hooks.hidden, table.title_column}
-    if table.hooks.title is None and table.title_column != "name":
+    skipped = {*table.presentation.badges, *table.presentation.hidden, table.title_column}
+    if table.presentation.title is None and table.title_column != "name":
         skipped.discard(table.title_column)
     skipped |= set() if table.has_number else set(table.relation.key) - table.references.keys()
     return [

@@ -26,7 +26,7 @@ from models.errors import Fault
 from routes.console.components import queries
 from routes.console.components.error_pages import TooManyDownloads, TooManyRows, fault_message
 from routes.console.components.list_query import ListQuery, parse_list_query
-from routes.console.components.lists import admit_reader, find_rows, listing_of
+from routes.console.components.lists import NO_FILTERS, MoreFilters, admit_reader, find_rows, listing_of
 from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
 from routes.console.components.tables import Table
@@ -41,12 +41,12 @@ SECONDS_MAX = 50.0  # the server closes a connection after 60 s
 DOWNLOADS_MAX = 2  # long downloads of one process: each occupies a thread
 
 
-def download(table: Table, caller: Caller) -> Response:
+def download(table: Table, caller: Caller, more: MoreFilters = NO_FILTERS) -> Response:
     """Return the CSV file of the rows that the URL selects.
 
     Raise TooManyDownloads if no slot is free, and TooManyRows if the table has no numbers to divide the file by.
     """
-    listing = replace(listing_of(table, caller), select=file_columns(table))
+    listing = replace(listing_of(table, caller, more=more), select=file_columns(table))
     query = replace(parse_list_query(listing, decode_pairs(request.query_string)), offset=0)
     names = row_keys(querystring.parse(query.text().encode()).shape.root, table.relation)
     rows = read_all(query)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
 from flask import Response, request
@@ -17,7 +18,7 @@ from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.display import label_of, show_rows
 from routes.console.components.error_pages import fault_message, record_fault
-from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, parse_list_query
+from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, Pairs, parse_list_query
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.row_filters import RowFilter, row_filters
@@ -28,12 +29,31 @@ from routes.postgrest.encoding import decode_pairs
 
 EMPTY_PAGE = ResultPage([], PAGE_ROWS, has_more=False, total=None)
 
+Link = tuple[str, str]
+"""A label, and a URL or a query string."""
 Offer = tuple[str, list[tuple[str, str]]]
 """A label, and narrower lists of that kind: their names and URLs."""
 
 
-def listing_of(table: Table, caller: Caller, by_row: Sequence[RowFilter] = ()) -> Listing:
-    """Return the query of a table's list. Its form has the filters `by_row`, too."""
+@dataclass(frozen=True, slots=True)
+class MoreFilters:
+    """Filters that a table's list and its CSV file have beyond those of its columns."""
+
+    selects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Options of the list's selects: by column, the filter's value and its label."""
+    named: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
+    """Filters of the list's URL that stand for others, such as those of the current time."""
+    exact: tuple[str, ...] = ()
+    """Columns whose value the list's form takes as text."""
+
+
+NO_FILTERS = MoreFilters()
+
+
+def listing_of(
+    table: Table, caller: Caller, by_row: Sequence[RowFilter] = (), more: MoreFilters = NO_FILTERS
+) -> Listing:
+    """Return the query of a table's list. Its form has the filters `by_row` and `more`, too."""
     columns = table.listed(caller)
     attributes = table.relation.attributes.values()
     parent = table.parent
@@ -49,15 +69,15 @@ def listing_of(table: Table, caller: Caller, by_row: Sequence[RowFilter] = ()) -
         searched=tuple(each.name for each in attributes if each.info.searchable),
         searched_embed=searched_embed,
         searched_key=parent.column if parent is not None else "",
-        equals=value_filters(table, caller) | {each.column: each.options for each in by_row if each.options},
-        exact=(*table.hooks.exact, *(each.column for each in by_row if not each.options and not each.title)),
+        equals=value_filters(table, caller, more) | {each.column: each.options for each in by_row if each.options},
+        exact=(*more.exact, *(each.column for each in by_row if not each.options and not each.title)),
         titles={each.title: each.label for each in by_row if not each.options and each.title},
         ranges={
             each.name: (f"from_{each.name}", f"to_{each.name}") if place else ("from", "to")
             for place, each in enumerate(dates)
         },
         moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
-        named=table.hooks.named(),
+        named=more.named,
         key=table.relation.key,
         page=table.path,
     )
@@ -69,33 +89,46 @@ def searched_label(table: Table, column: str) -> str:
     return label if label.isupper() else label.lower()
 
 
-def value_filters(table: Table, caller: Caller) -> dict[str, dict[str, str]]:
+def value_filters(table: Table, caller: Caller, more: MoreFilters) -> dict[str, dict[str, str]]:
     """Return the filters of the list's selects: by column, the filter's value and its label."""
     filters: dict[str, dict[str, str]] = {}
     for each in table.listed(caller):
         if known := each.info.allowed_values or each.info.common_values:
             filters[each.name] = {f"eq.{value}": words(value) for value in known}
-    for name, more in table.hooks.filters(caller).items():
-        filters[name] = {**filters.get(name, {}), **more}
+    for name, options in more.selects.items():
+        filters[name] = {**filters.get(name, {}), **options}
     for name, values in filters.items():
-        if not table.relation.attributes[name].required and name not in table.hooks.exact:
+        if not table.relation.attributes[name].required and name not in more.exact:
             values["is.null"] = f"No {label_of(table.relation.attributes[name]).lower()}"
     return filters
 
 
-def render_list(table: Table, caller: Caller) -> Response:
+def list_page(
+    table: Table,
+    caller: Caller,
+    *,
+    more: MoreFilters = NO_FILTERS,
+    views: Sequence[Link] = (),
+    counts_views: bool = False,
+    is_counted: bool = True,
+    offers: Callable[[ListQuery], list[Offer]] = lambda query: [],
+    actions: Callable[[ListQuery], list[Link]] = lambda query: [],
+    bulk: Sequence[Link] = (),
+) -> Response:
     """Return the page of the rows that the URL selects.
 
-    If the query takes too long, show the narrower lists that the table's hook offers.
+    `views` are the labels and query strings of the quick views. `counts_views` shows the number of rows of each.
+    `is_counted` shows the total number of rows. `offers` are narrower lists for a query that takes too long.
+    `actions` are buttons of the list. `bulk` are buttons for the ticked rows, whose paths take the keys as `ids`.
     """
     by_row = row_filters(table, caller)
-    listing = listing_of(table, caller, by_row)
+    listing = listing_of(table, caller, by_row, more)
     query = parse_list_query(listing, decode_pairs(request.query_string))
     problem: str | None = None
     counts: dict[str, int] = {}
     try:
-        counts = count_views(table, caller, listing)
-        page = queries.fetch_page(lambda limit: find_rows(query, limit, total=table.hooks.is_counted), PAGE_ROWS)
+        counts = count_views(caller, listing, views) if counts_views else {}
+        page = queries.fetch_page(lambda limit: find_rows(query, limit, total=is_counted), PAGE_ROWS)
     except TimedOut as fault:
         record_fault(fault)
         problem, page = fault_message(fault), EMPTY_PAGE
@@ -109,7 +142,7 @@ def render_list(table: Table, caller: Caller) -> Response:
         labels={each.name: label_of(each) for each in table.relation.attributes.values()}
         | {each.column: each.label for each in by_row},
         problem=problem,
-        offers=table.hooks.offers(query) if problem else [],
+        offers=offers(query) if problem else [],
         shown=show_rows(table, caller, page.rows),
         total=last if page.total is None and page.rows and not page.has_more else page.total,
         first=query.offset + 1,
@@ -122,9 +155,10 @@ def render_list(table: Table, caller: Caller) -> Response:
         searched=[searched_label(table, each) for each in listing.searched]
         + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
+        views=views,
         counts=counts,
-        actions=table.hooks.list_actions(caller, query),
-        bulk=table.hooks.bulk(caller),
+        actions=actions(query),
+        bulk=bulk,
     )
 
 
@@ -136,11 +170,10 @@ def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:
     return [(each, "" if each == shown else query.url(offset=(each - 1) * page.size)) for each in numbers]
 
 
-def count_views(table: Table, caller: Caller, listing: Listing) -> dict[str, int]:
+def count_views(caller: Caller, listing: Listing, views: Sequence[Link]) -> dict[str, int]:
     """Return the numbers of rows of the quick views, by query string."""
-    texts = [text for _, text in table.hooks.views() if table.hooks.counts_views]
-    queries_of = {text: parse_list_query(listing, parse_qsl(text)).text() for text in texts}
-    return {text: queries.count_rows(caller, table.name, query) for text, query in queries_of.items()}
+    queries_of = {text: parse_list_query(listing, parse_qsl(text)).text() for _, text in views}
+    return {text: queries.count_rows(caller, listing.relation, query) for text, query in queries_of.items()}
 
 
 def find_rows(query: ListQuery, limit: int, *, total: bool) -> QueryResult:

@@ -107,9 +107,9 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
     links = [("My visits", f"{PATH}/visits")] if caller.profile.is_inspector else []
     links.append(("Dashboard", f"{PATH}/"))
     links += [
-        (each.plural, f"{PATH}{each.path}" + "".join(f"?{text}" for _, text in each.hooks.views()[:1]))
+        (each.plural, f"{PATH}{each.path}" + (f"?{first}" if (first := each.presentation.first_view) else ""))
         for each in all_tables()
-        if each.model.grant is None and not each.hooks.part_of and each.permits(caller, Action.READ)
+        if each.model.grant is None and not each.presentation.part_of and each.permits(caller, Action.READ)
     ]
     if policy.may_administer(caller.role):
         links += [("Access", f"{PATH}/access"), ("Displays", f"{PATH}/devices")]

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from flask import Response, request
 
 from access.caller import Caller
+from models.vocabulary import SEVERITIES
 from routes.console.components import queries
 from routes.console.components.fields import FormValues
 from routes.console.components.function_forms import FunctionForm
 from routes.console.components.page import bp, redirect_to
 from routes.console.components.records import RecordForm, field_of, save
-from routes.console.components.tables import HOOKS, NO_HOOKS, PATH, Row, Table, table_of
+from routes.console.components.tables import PATH, Row, Table, table_of
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 
 
+@dataclass(frozen=True, slots=True)
+class QuickForm:
+    """The columns of the form, and whether each keeps its value for the next row."""
+
+    columns: Mapping[str, bool]
+    forgotten: tuple[str, ...] = ()
+    """Values that the form does not keep."""
+
+
+QUICK_FORMS = {
+    "findings": QuickForm(
+        {"place": True, "item": False, "description": False, "severity": True}, forgotten=(SEVERITIES[0],)
+    ),
+    "reports_lead": QuickForm({"gun_id": True, "result": False}),
+}
+
+
 def quick_record(table: Table, caller: Caller) -> RecordForm:
     attributes = table.relation.attributes
-    quick = [field_of(table, caller, attributes[name]) for name in table.hooks.quick]
+    quick = [field_of(table, caller, attributes[name]) for name in QUICK_FORMS[table.name].columns]
     return RecordForm(table, tuple(replace(each, kind="text") if each.kind == "textarea" else each for each in quick))
 
 
 def quick_entry(table: Table, caller: Caller, inspection: Row) -> dict[str, object]:
     """Return the values of the form on the page of an inspection."""
-    kept = {name: request.args.get(name, "") for name, is_kept in table.hooks.quick.items() if is_kept}
+    kept = {name: request.args.get(name, "") for name, is_kept in QUICK_FORMS[table.name].columns.items() if is_kept}
     return {
         "fields": quick_record(table, caller).fields,
         "form_values": FormValues(kept),
@@ -39,9 +58,9 @@ def quick_entry(table: Table, caller: Caller, inspection: Row) -> dict[str, obje
 @auth.requires_session(writes=True)
 def add_row(caller: Caller, key: int, table_name: str) -> Response:
     """Add a row, and return to the form with the values that it keeps."""
-    if not HOOKS.get(table_name, NO_HOOKS).quick:
+    if table_name not in QUICK_FORMS:
         raise UnknownPath
-    table = table_of(table_name)
+    table, quick = table_of(table_name), QUICK_FORMS[table_name]
     record, back = quick_record(table, caller), f"/inspections/{key}"
     values = record.read()
 
@@ -49,8 +68,8 @@ def add_row(caller: Caller, key: int, table_name: str) -> Response:
         queries.insert(table_name, {**values.row, "inspection_id": key})
         kept = {
             each: values.typed[each]
-            for each, is_kept in table.hooks.quick.items()
-            if is_kept and values.typed[each] not in table.hooks.forgotten
+            for each, is_kept in quick.columns.items()
+            if is_kept and values.typed[each] not in quick.forgotten
         }
         return redirect_to(f"{back}?{urlencode(kept)}", f"{table.label} added.", anchor=table_name)
 

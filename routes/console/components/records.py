@@ -28,7 +28,7 @@ from routes.console.components.fields import Choice, EditConflict, Field, FormVa
 from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
-from routes.console.components.tables import RowReference, Table
+from routes.console.components.tables import RowReference, Section, Table
 from routes.console.components.template_filters import name as name_of
 from routes.console.components.template_filters import words
 from routes.postgrest.requests import UnknownPath
@@ -46,14 +46,26 @@ class RecordForm:
     fields: tuple[Field, ...]
     defaults: Row = field(default_factory=dict)
     title: str = ""
+    initial: Mapping[str, str] = field(default_factory=dict)
+    """Values that the form of a new row shows unless the URL has others."""
+    section: Callable[[Mapping[str, str]], Section | None] = field(default=lambda texts: None)
+    """Returns a part of the form from its values."""
+    preview: Callable[[FormValues], FormValues] = field(default=lambda values: values)
+    """Returns the values of the form after a button of its part, from the submitted values."""
+    find_problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
+    """Returns the problems of the values of a row, by field."""
 
     def read(self) -> FormValues:
         """Return the values of the submitted form."""
         return fields.read_form_values(self.fields, g.form, self.table.relation)
 
 
-def record_form(table: Table, caller: Caller) -> RecordForm:
-    """Return the form of a table's rows.
+FormOf = Callable[[Table, Caller], RecordForm]
+"""Returns the form of a table's rows."""
+
+
+def record_form(table: Table, caller: Caller, choices: Mapping[str, str] | None = None) -> RecordForm:
+    """Return the form of a table's rows. `choices` are filters of the rows to choose from, by column.
 
     Columns with a default have no field. A user of one client creates rows of that client only.
     """
@@ -65,15 +77,17 @@ def record_form(table: Table, caller: Caller) -> RecordForm:
         for each in table.relation.attributes.values()
         if each.default is None and each.name not in defaults and each.name in table.writable
     ]
-    return RecordForm(table, tuple(field_of(table, caller, each) for each in attributes), defaults)
+    filters = choices or {}
+    form_fields = tuple(field_of(table, caller, each, filters.get(each.name, "")) for each in attributes)
+    return RecordForm(table, form_fields, defaults)
 
 
-def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
-    """Return the field of a column."""
+def field_of(table: Table, caller: Caller, attribute: Attribute, choice_filter: str = "") -> Field:
+    """Return the field of a column. `choice_filter` selects the rows to choose from."""
     info, label = attribute.info, label_of(attribute)
     required = attribute.required and attribute.stored_default is None
     if reference := table.references.get(attribute.name):
-        return row_choice(caller, table, reference, label, required=required)
+        return row_choice(caller, table, reference, label, choice_filter, required=required)
     known = info.allowed_values or info.common_values
     if known:
         kind = "select" if info.allowed_values else "other"
@@ -97,10 +111,10 @@ def field_of(table: Table, caller: Caller, attribute: Attribute) -> Field:
     )
 
 
-def new_row(table: Table, caller: Caller) -> Response:
-    record = record_form(table, caller)
+def new_row(table: Table, caller: Caller, form: FormOf = record_form) -> Response:
+    record = form(table, caller)
     defaults = {name: fields.as_text(each.stored_default) for name, each in table.relation.attributes.items()}
-    defaults |= table.hooks.initial()
+    defaults |= record.initial
     typed = {
         each.name: request.args.get(each.name) or defaults[each.name] or only_choice(each) for each in record.fields
     }
@@ -113,11 +127,11 @@ def only_choice(each: Field) -> str:
     return each.choices[0].value if is_expected and len(each.choices) == 1 else ""
 
 
-def create_row(table: Table, caller: Caller) -> Response:
-    record = record_form(table, caller)
+def create_row(table: Table, caller: Caller, form: FormOf = record_form) -> Response:
+    record = form(table, caller)
     values = record.read()
     if PREVIEW in g.form:
-        return form_page(record, table.hooks.previewed(values))
+        return form_page(record, record.preview(values))
     values.problems.update(row_problems(record, values.typed))
 
     def store() -> Response:
@@ -127,24 +141,24 @@ def create_row(table: Table, caller: Caller) -> Response:
     return save(values, store, lambda status: form_page(record, values, None, status))
 
 
-def edit_row(table: Table, caller: Caller, key: object) -> Response:
-    record = record_form(table, caller)
+def edit_row(table: Table, caller: Caller, key: object, form: FormOf = record_form) -> Response:
+    record = form(table, caller)
     row = require_row(caller, Action.UPDATE, table.name, table.filters(key))
     shown = fields.row_texts(record.fields, row)
     return form_page(record, fields.initial_values(record.fields, shown), row)
 
 
-def update_row(table: Table, caller: Caller, key: object, form: RecordForm | None = None) -> Response:
-    """Save the fields that differ from the row. `form` is the table's form by default.
+def update_row(table: Table, caller: Caller, key: object, form: FormOf = record_form) -> Response:
+    """Save the fields that differ from the row.
 
     Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
     """
-    record, filters = form or record_form(table, caller), table.filters(key)
+    record, filters = form(table, caller), table.filters(key)
     row = require_row(caller, Action.UPDATE, table.name, filters)
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
     if PREVIEW in g.form:
-        return form_page(record, table.hooks.previewed(values), row)
+        return form_page(record, record.preview(values), row)
     texts = {name: fields.as_text(value) for name, value in row.items()}
     old_problems = row_problems(record, texts).items()
     values.problems.update(row_problems(record, {**texts, **values.typed}).items() - old_problems)
@@ -162,9 +176,9 @@ def update_row(table: Table, caller: Caller, key: object, form: RecordForm | Non
 
 
 def row_problems(record: RecordForm, texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the problems of a row as its table's hook finds them. One without a field concerns the whole form."""
+    """Return the problems of a row by field. One without a field concerns the whole form."""
     names = {each.name for each in record.fields}
-    return {name if name in names else "": text for name, text in record.table.hooks.problems(texts).items()}
+    return {name if name in names else "": text for name, text in record.find_problems(texts).items()}
 
 
 def form_page(record: RecordForm, values: FormValues, row: Row | None = None, status: int = 200) -> Response:
@@ -176,7 +190,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
         back=table.home(row, table.key_text(row)) if row else table.home(values.typed),
         fields=record.fields,
         values=values,
-        more=table.hooks.form_section(values.typed),
+        more=record.section(values.typed),
         verb="Save" if row else "Create",
     )
 
@@ -223,7 +237,15 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         return with_retry_after(show_form(fault_status(fault)), fault)
 
 
-def row_choice(caller: Caller, table: Table, reference: RowReference, label: str, *, required: bool = False) -> Field:
+def row_choice(
+    caller: Caller,
+    table: Table,
+    reference: RowReference,
+    label: str,
+    choice_filter: str = "",
+    *,
+    required: bool = False,
+) -> Field:
     """Return a field that selects one of the caller's rows, or takes a number or a name if there are too many to list.
 
     A row of the table's client is one that the caller may change, since the new row has to belong to that client too.
@@ -235,8 +257,8 @@ def row_choice(caller: Caller, table: Table, reference: RowReference, label: str
     text = target.choice_query()
     if grant is not None and column == grant.grantee:
         text += f"&role=eq.{grant.role}"
-    if column in table.hooks.choices:
-        text += f"&{table.hooks.choices[column]}"
+    if choice_filter:
+        text += f"&{choice_filter}"
     page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
     if not page.has_more:
         options = tuple(

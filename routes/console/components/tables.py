@@ -1,4 +1,4 @@
-"""The console's view of a table, derived from its model (models/fields.py), and the hooks of special tables.
+"""The console's view of a table, derived from its model (models/fields.py) and its presentation.
 
 This module does not use Flask.
 """
@@ -19,7 +19,6 @@ from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import Model, parent_of
 from models.types import BIGINT
-from routes.console.components.fields import FormValues
 from routes.console.components.template_filters import name, words
 from routes.postgrest.requests import UnknownPath
 
@@ -31,19 +30,19 @@ Section = tuple[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a table's pages have beyond its model. Each hook is optional."""
+class Presentation:
+    """How every page shows a table's rows where the model does not say it. Views have what one page needs."""
 
     path: str = ""
     """The part of the URL. It defaults to the table's name."""
-    part_of: str = ""
-    """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
-    own_forms: bool = False
-    """The table's module has the forms that create and edit rows."""
-    is_counted: bool = True
-    """The list shows the total number of rows."""
+    first_view: str = ""
+    """The query string of the list that the navigation opens."""
     allowed: Callable[[Role], bool] = field(default=lambda role: True)
     """Whether a role with the privilege to read may open the pages."""
+    part_of: str = ""
+    """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
+    related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
+    """Whether the page of a row lists the rows that refer to it by this column."""
     title: Callable[[Row], str] | None = None
     """A row's name in links. `title_columns` are the columns that it needs."""
     title_columns: tuple[str, ...] = ()
@@ -51,62 +50,24 @@ class Hooks:
     """A row in the middle of a sentence."""
     badges: tuple[str, ...] = ()
     """Columns that the list shows as badges, and the page beside its heading."""
-    filters: Callable[[Caller], dict[str, dict[str, str]]] = field(default=lambda caller: {})
-    """More filters of the list's selects: by column, the filter's value and its label."""
-    views: Callable[[], list[tuple[str, str]]] = field(default=list)
-    """Quick views of the list: their labels and query strings. The first is the page that the navigation opens."""
-    counts_views: bool = False
-    """The quick views show their numbers of rows."""
-    named: Callable[[], Mapping[tuple[str, str], Sequence[tuple[str, str]]]] = field(default=dict)
-    """Filters of the list's URL that stand for others, such as those of the current time."""
-    list_actions: Callable[[Caller, Any], list[tuple[str, str]]] = field(default=lambda caller, query: [])
-    """Buttons of the list: their labels and URLs. The last argument is the list's query."""
-    bulk: Callable[[Caller], list[tuple[str, str]]] = field(default=lambda caller: [])
-    """Buttons for the ticked rows of the list: their labels, and the paths that take the keys as `ids`."""
-    exact: tuple[str, ...] = ()
-    """Columns whose value the list's form takes as text."""
-    offers: Callable[[Any], list[Any]] = field(default=lambda query: [])
-    """Narrower lists for a list that takes too long (`lists.Offer`)."""
     prepare: Callable[[Caller, list[Row]], None] = field(default=lambda caller, rows: None)
     """Adds values to rows before they are shown."""
     cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
     """By column: the text and the URL of a row's value."""
     hidden: tuple[str, ...] = ()
     """Columns that the page leaves to a section."""
-    sections: tuple[Callable[[Caller, Row, bool], Section | None], ...] = ()
-    """Parts of a row's page. The last argument is whether the caller may edit the row."""
-    actions: Callable[[Caller, Row, bool], list[tuple[str, str]]] = field(default=lambda caller, row, may_edit: [])
-    """Buttons of a row's page: their labels and URLs. The last argument is whether the caller may edit the row."""
-    links: Callable[[Row], list[tuple[str, str]]] = field(default=lambda row: [])
-    """Links at the foot of a row's page."""
-    related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
-    """Whether the page of a row lists the rows that refer to it by this column."""
-    may_add: Callable[[Caller, Row], bool] = field(default=lambda caller, row: False)
-    """Whether a caller who may not edit a row may add rows that refer to it."""
-    quick: Mapping[str, bool] = field(default_factory=dict)
-    """The columns of the one-line form on an inspection's page, and whether each keeps its value for the next row."""
-    forgotten: tuple[str, ...] = ()
-    """Values that this form does not keep."""
     slim: str = ""
     """The column that a telephone shows below the first. It defaults to the first that it leaves out."""
+    has_own_forms: bool = False
+    """The table's module has the forms that create and edit rows."""
     without_field: tuple[str, ...] = ()
     """Columns that have no field in forms."""
-    choices: Mapping[str, str] = field(default_factory=dict)
-    """By column that refers to a row: the filter of the rows to choose from."""
     choice_columns: tuple[str, ...] = ()
     """Columns that the label of a row has in a select beside its title."""
-    form_section: Callable[[Mapping[str, str]], Section | None] = field(default=lambda texts: None)
-    """A part of the form, from its values."""
-    previewed: Callable[[FormValues], FormValues] = field(default=lambda values: values)
-    """The values of the form after a button of its part, from those that it submitted."""
-    initial: Callable[[], Mapping[str, str]] = field(default=dict)
-    """Values that the form of a new row shows unless the URL has others."""
-    problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
-    """Problems of the values of a form, by field."""
 
 
-HOOKS: dict[str, Hooks] = {}
-NO_HOOKS = Hooks()
+PRESENTATIONS: dict[str, Presentation] = {}
+DEFAULT_PRESENTATION = Presentation()
 
 
 @dataclass(frozen=True)
@@ -114,7 +75,7 @@ class Table:
     """A table of the registry with its pages."""
 
     relation: Relation
-    hooks: Hooks
+    presentation: Presentation
 
     @property
     def name(self) -> str:
@@ -140,7 +101,7 @@ class Table:
 
     @property
     def path(self) -> str:
-        return f"/{self.hooks.path or self.name}"
+        return f"/{self.presentation.path or self.name}"
 
     @property
     def title_column(self) -> str:
@@ -149,7 +110,7 @@ class Table:
 
     @property
     def title_columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.hooks.title_columns)))
+        return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.presentation.title_columns)))
 
     @property
     def order(self) -> str:
@@ -204,7 +165,7 @@ class Table:
         return self.permits_profile(caller.profile, action)
 
     def permits_profile(self, profile: GrantProfile, action: Action) -> bool:
-        return self.hooks.allowed(profile.role) and policy.permits(profile, action, self.model)
+        return self.presentation.allowed(profile.role) and policy.permits(profile, action, self.model)
 
     @property
     def writable(self) -> set[str]:
@@ -214,27 +175,27 @@ class Table:
             for each in self.relation.attributes.values()
             if each.default is None
             and not each.info.service
-            and each.name not in self.hooks.without_field
+            and each.name not in self.presentation.without_field
             and (each.name not in self.relation.key or each.name in self.references)
         }
 
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={','.join((*self.title_columns, *self.hooks.choice_columns))}&order={order}"
+        return f"select={','.join((*self.title_columns, *self.presentation.choice_columns))}&order={order}"
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
-        return ", ".join((self.title(row), *(str(row[each]) for each in self.hooks.choice_columns)))
+        return ", ".join((self.title(row), *(str(row[each]) for each in self.presentation.choice_columns)))
 
     # Rows
 
     def describe(self, row: Row) -> str:
         """Return a row in the middle of a sentence."""
-        if self.hooks.describe is not None:
-            return self.hooks.describe(row)
+        if self.presentation.describe is not None:
+            return self.presentation.describe(row)
         title = self.title(row)
-        is_named = self.title_column not in self.relation.key and self.hooks.title is None
+        is_named = self.title_column not in self.relation.key and self.presentation.title is None
         return name(title, TITLE_CHARACTERS_MAX) if is_named else title[:1].lower() + title[1:]
 
     def key_text(self, row: Row) -> str:
@@ -245,7 +206,7 @@ class Table:
 
     def home(self, row: Mapping[str, object], key: object = "") -> str:
         """Return the path of the page of the row that a row is part of, of the row itself, or of the list."""
-        whole = self.references.get(self.hooks.part_of)
+        whole = self.references.get(self.presentation.part_of)
         if whole is not None and row.get(whole.column):
             return f"{whole.table.path}/{row[whole.column]}"
         return f"{self.path}/{key}" if key else self.path
@@ -266,8 +227,8 @@ class Table:
 
     def title(self, row: Row) -> str:
         """Return the name of a row in links and messages."""
-        if self.hooks.title is not None:
-            return self.hooks.title(row)
+        if self.presentation.title is not None:
+            return self.presentation.title(row)
         if self.title_column in self.relation.key or row[self.title_column] is None:
             return f"{self.label} {self.key_text(row)}"
         return str(row[self.title_column])
@@ -299,7 +260,7 @@ class RowReference:
 
 
 def table_of(name: str) -> Table:
-    return Table(catalog().relations[name], HOOKS.get(name, NO_HOOKS))
+    return Table(catalog().relations[name], PRESENTATIONS.get(name, DEFAULT_PRESENTATION))
 
 
 def all_tables() -> list[Table]:

@@ -1,27 +1,35 @@
-"""What is special about the audit log: the names of users, the links to rows, and the values before and after."""
+"""The audit log: the names of users, the links to rows, and the values before and after."""
 
 from __future__ import annotations
+
+from flask import Response
 
 from access import policy
 from access.caller import Caller
 from engine.query.catalog import catalog
 from models import AuditLog
 from models.types import TIMESTAMP
-from routes.console.components import user_choice
+from routes.console.components import downloads, user_choice
 from routes.console.components.display import label_of
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.lists import MoreFilters, list_page
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import moment, name, words
+from routes.console.pages.rows import own_view, show_page
 
 USERS_LISTED_MAX = 300  # of the filter; with more users, an address takes the id
 
 
-def filters(caller: Caller) -> dict[str, dict[str, str]]:
-    """Return the filters by table, action and user."""
+NAME = AuditLog.__tablename__
+
+
+def filters(caller: Caller) -> MoreFilters:
+    """Return the filters by table, user and row."""
     users = user_choice.list_users(caller, USERS_LISTED_MAX) or []
-    return {
-        "relation": {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != HOOKED},
+    selects = {
+        "relation": {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != NAME},
         "actor_id": {f"eq.{each['id']}": name(each["name"], 60) for each in users},
     }
+    return MoreFilters(selects, exact=("row_key",))
 
 
 def add_actor_names(caller: Caller, rows: list[Row]) -> None:
@@ -73,13 +81,24 @@ def text_of(value: object, attribute: object) -> str:
     return moment(value) if getattr(attribute, "type", None) is TIMESTAMP else str(value)
 
 
-HOOKED = AuditLog.__tablename__
-HOOKS[HOOKED] = Hooks(
+@own_view(NAME, "")
+def list_entries(table: Table, caller: Caller) -> Response:
+    return list_page(table, caller, more=filters(caller), is_counted=False)
+
+
+@own_view(NAME, ".csv")
+def download_entries(table: Table, caller: Caller) -> Response:
+    return downloads.download(table, caller, filters(caller))
+
+
+@own_view(NAME, "/{key}")
+def show_entry(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(table, caller, key, sections=(changes_section,))
+
+
+PRESENTATIONS[NAME] = Presentation(
     allowed=policy.may_administer,
-    is_counted=False,
     title=lambda row: moment(row["at"]),
-    filters=filters,
-    exact=("row_key",),
     prepare=add_actor_names,
     cells={
         "action": lambda row: (words(row["action"]), ""),
@@ -88,5 +107,4 @@ HOOKS[HOOKED] = Hooks(
         "row_key": row_cell,
     },
     hidden=("before", "after", "client_id"),
-    sections=(changes_section,),
 )

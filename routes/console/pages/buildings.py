@@ -1,14 +1,18 @@
-"""What is special about buildings: their statistics, and the links to their grants."""
+"""Buildings: their statistics and schedules, and the links to their grants."""
 
 from __future__ import annotations
+
+from flask import Response
 
 from access.caller import Caller
 from engine.current import reading
 from inspections.reporting.building_statistics import read_building_stats
 from routes.console.components import charts, grants
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section
+from routes.console.components.lists import list_page
+from routes.console.components.tables import PATH, Row, Section, Table
 from routes.console.pages.dashboard import OPEN
-from routes.console.pages.duties import apply_action, duties_section
+from routes.console.pages.rows import own_view, show_page
+from routes.console.pages.schedules import apply_links, building_section
 
 NAME = "buildings"
 
@@ -27,9 +31,22 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     }
 
 
-HOOKS[NAME] = Hooks(
-    sections=(statistics_section, duties_section),
-    list_actions=apply_action,
-    actions=lambda caller, row, may_edit: grants.matrix_links(caller, f"building={row['id']}") if may_edit else [],
-    links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=building&key={row['id']}")],
-)
+def grant_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+    return grants.matrix_links(caller, f"building={row['id']}") if may_edit else []
+
+
+@own_view(NAME, "")
+def list_buildings(table: Table, caller: Caller) -> Response:
+    return list_page(table, caller, actions=lambda query: apply_links(caller, query))
+
+
+@own_view(NAME, "/{key}")
+def show_building(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(
+        table,
+        caller,
+        key,
+        sections=(statistics_section, building_section),
+        actions=grant_links,
+        links=[("Why can I see this?", f"{PATH}/why?kind=building&key={key}")],
+    )

@@ -53,7 +53,7 @@ def dashboard(caller: Caller) -> Response:
         types=charts.shares(numbers.by_type),
         busiest=drawn.buildings[:BUILDINGS_SHOWN],
         overdue=inspections(caller, f"{OPEN}&date_visited=lt.{today}"),
-        duties=next_duties(caller),
+        schedules=next_schedules(caller),
         findings=next_findings(caller),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
         days=status_counts.calendar_days(today),
@@ -62,7 +62,7 @@ def dashboard(caller: Caller) -> Response:
     )
 
 
-def next_duties(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
+def next_schedules(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
     """Return the open inspections of schedules that are due first."""
     text = f"select=due_on,inspections!inner({COLUMNS.removeprefix('select=')})&outcome=is.null&due_on=not.is.null"
     return queries.select_rows(caller, "inspection_plans", f"{text}&order=due_on,inspection_id", limit=size).rows

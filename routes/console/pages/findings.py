@@ -1,4 +1,4 @@
-"""What is special about findings: the list by deadline, and the forms that move them, one or many."""
+"""Findings: the list by deadline, and the forms that move them, one or many."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from inspections import findings
 from inspections.findings import Move
 from inspections.functions import FUNCTIONS
 from models.types import read_date
-from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, SEVERITIES, VERIFIED, WAIVED
-from routes.console.components import queries
+from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, VERIFIED, WAIVED
+from routes.console.components import downloads, queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm, read_ids
+from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import Pairs, Undo, bp
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, table_of
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
 from routes.console.components.template_filters import deadline, name
+from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.console.session.redirects import safe_redirect
 from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"
 SHOWN_MAX = 200
+FIRST_VIEW = "status=eq.open"
 COLUMNS = "select=id,inspection_id,place,item,description,severity,status,due_at"
 NOTE = Field("note", "Note", "textarea")
 REQUIRED_NOTE = Field("note", "Note", "textarea", required=True)
@@ -114,7 +117,7 @@ def inspection_cell(row: Row) -> tuple[str, str]:
 
 def views() -> list[tuple[str, str]]:
     return [
-        ("Open", "status=eq.open"),
+        ("Open", FIRST_VIEW),
         ("Late", "status=eq.open&due_at=late"),
         ("Today", "status=eq.open&due_at=today"),
         ("This week", "status=eq.open&due_at=week"),
@@ -230,26 +233,44 @@ def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[obje
     return groups
 
 
-HOOKS[NAME] = Hooks(
-    badges=("severity", "status"),
-    prepare=add_buildings,
-    cells={"due_at": due_cell, "inspection_id": inspection_cell},
-    title_columns=("status",),
-    hidden=("ref",),
-    without_field=("ref",),
-    filters=lambda caller: {"due_at": {"late": "Late", "today": "Today", "week": "This week"}},
-    named=named_deadlines,
-    views=views,
-    counts_views=True,
-    bulk=lambda caller: [
+# Pages of any row
+
+
+def deadline_filters() -> MoreFilters:
+    return MoreFilters({"due_at": {"late": "Late", "today": "Today", "week": "This week"}}, named_deadlines())
+
+
+@own_view(NAME, "")
+def list_findings(table: Table, caller: Caller) -> Response:
+    bulk = [
         (move.verb, f"{PATH}/{NAME}/move/{kind}")
         for kind, move in MOVES.items()
         if policy.may_move_findings(caller.profile, kind)
-    ],
-    actions=move_links,
-    related=lambda caller, column, row: False,
-    quick={"place": True, "item": False, "description": False, "severity": True},
-    forgotten=(SEVERITIES[0],),
+    ]
+    return list_page(table, caller, more=deadline_filters(), views=views(), counts_views=True, bulk=bulk)
+
+
+@own_view(NAME, ".csv")
+def download_findings(table: Table, caller: Caller) -> Response:
+    return downloads.download(table, caller, deadline_filters())
+
+
+@own_view(NAME, "/{key}")
+def show_finding(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(table, caller, key, actions=move_links)
+
+
+PRESENTATIONS[NAME] = Presentation(
+    first_view=FIRST_VIEW,
+    title_columns=("status",),
+    badges=("severity", "status"),
+    prepare=add_buildings,
+    cells={"due_at": due_cell, "inspection_id": inspection_cell},
+    hidden=("ref",),
     slim="place",
+    without_field=("ref",),
+    related=lambda caller, column, row: False,
 )
-HOOKS["finding_events"] = Hooks(part_of="finding_id", related=lambda caller, column, row: column == "finding_id")
+PRESENTATIONS["finding_events"] = Presentation(
+    part_of="finding_id", related=lambda caller, column, row: column == "finding_id"
+)

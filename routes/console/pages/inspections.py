@@ -1,9 +1,10 @@
-"""What is special about inspections and lead readings: the form of the status, narrower lists, and grants."""
+"""Inspections and lead readings: quick views, narrower lists, the form of the status, and grants."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from flask import Response
@@ -14,19 +15,22 @@ from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
 from models.vocabulary import COMPLETED, FIRE, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
-from routes.console.components import fields, queries, records
+from routes.console.components import downloads, fields, queries, records
 from routes.console.components.list_query import ListQuery, Pairs
-from routes.console.components.lists import Offer
+from routes.console.components.lists import MoreFilters, Offer, list_page
 from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, name, status
 from routes.console.pages.inspection_access import grants_section
+from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
 
 NAME, READINGS = "inspections", "reports_lead"
 OPEN_STATUSES = "in.(scheduled,in_progress)"
+FIRST_VIEW = f"status={OPEN_STATUSES}&order=date_visited.asc"
+FILTERS = MoreFilters({"status": {OPEN_STATUSES: "Open"}})
 WITHOUT_READINGS = FIRE
 DATED_STATUSES = (SCHEDULED, COMPLETED)
 PERIODS = (
@@ -62,7 +66,7 @@ def views() -> list[tuple[str, str]]:
     """Return the quick views: first what is open, the longest overdue first."""
     today = local_day(current_time())
     return [
-        ("Open", f"status={OPEN_STATUSES}&order=date_visited.asc"),
+        ("Open", FIRST_VIEW),
         ("Overdue", f"status={OPEN_STATUSES}&date_visited=lt.{today}&order=date_visited.asc"),
         ("From today", f"status={OPEN_STATUSES}&date_visited=gte.{today}&order=date_visited.asc"),
         ("Completed", "status=eq.completed"),
@@ -114,33 +118,56 @@ def status_form(row: Row | None = None) -> RecordForm:
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
-    return RecordForm(table, (field,), title="Change status")
+    return RecordForm(table, (field,), title="Change status", find_problems=require_date)
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
 @auth.requires(Action.UPDATE, Inspection)
 def update_status(caller: Caller, key: int) -> Response:
-    return records.update_row(table_of(NAME), caller, key, status_form())
+    return records.update_row(table_of(NAME), caller, key, lambda table, caller: status_form())
 
 
-HOOKS[NAME] = Hooks(
+# Pages of any row
+
+
+@own_view(NAME, "")
+def list_inspections(table: Table, caller: Caller) -> Response:
+    return list_page(table, caller, more=FILTERS, views=views(), offers=narrower)
+
+
+@own_view(NAME, ".csv")
+def download_inspections(table: Table, caller: Caller) -> Response:
+    return downloads.download(table, caller, FILTERS)
+
+
+@own_view(NAME, "/{key}")
+def show_inspection(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(
+        table,
+        caller,
+        key,
+        sections=(visit_section, status_section, grants_section),
+        may_add=lambda caller, row: queries.conducts(caller, row["id"]),
+        links=[("Why can I see this?", f"{PATH}/why?kind=inspection&key={key}")],
+    )
+
+
+@own_form(NAME)
+def inspection_form(table: Table, caller: Caller) -> RecordForm:
+    initial = {"status": SCHEDULED, "date_visited": str(local_day(current_time()))}
+    return replace(records.record_form(table, caller), initial=initial, find_problems=require_date)
+
+
+PRESENTATIONS[NAME] = Presentation(
+    first_view=FIRST_VIEW,
     title=lambda row: f"{capital(name(row['inspection_type'], 60))}, {row['date_visited'] or 'no date'}",
     title_columns=("inspection_type",),
     describe=describe,
     badges=("status",),
-    filters=lambda caller: {"status": {OPEN_STATUSES: "Open"}},
-    offers=narrower,
-    views=views,
     hidden=("inspection_type",),
-    sections=(visit_section, status_section, grants_section),
-    may_add=lambda caller, row: queries.conducts(caller, row["id"]),
-    links=lambda row: [("Why can I see this?", f"{PATH}/why?kind=inspection&key={row['id']}")],
-    initial=lambda: {"status": SCHEDULED, "date_visited": str(local_day(current_time()))},
-    problems=require_date,
 )
-HOOKS[READINGS] = Hooks(
+PRESENTATIONS[READINGS] = Presentation(
     part_of="inspection_id",
     related=expects_readings,
-    quick={"gun_id": True, "result": False},
     describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
 )

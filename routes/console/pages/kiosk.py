@@ -15,7 +15,7 @@ from models.errors import Fault
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
-from routes.console.pages.dashboard import COLUMNS, OPEN, next_duties, next_findings
+from routes.console.pages.dashboard import COLUMNS, OPEN, next_findings, next_schedules
 from routes.console.session import auth
 from routes.gotrue.bodies import client_address, request_deadline
 
@@ -58,7 +58,7 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
         "overdue": select(f"{OPEN}&date_visited=lt.{today}&order=date_visited,id", total=True),
         "results": select(f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"),
         "findings": next_findings(caller, ROWS),
-        "duties": next_duties(caller, ROWS),
+        "schedules": next_schedules(caller, ROWS),
         "next": select(f"status=eq.scheduled&date_visited=gt.{today}&order=date_visited,id"),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from flask import Response
@@ -15,9 +15,9 @@ from engine.query.rule import Action
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, prepare_rows, show_rows, value_cell
-from routes.console.components.lists import render_list
+from routes.console.components.lists import Link, list_page
 from routes.console.components.page import bp, redirect_to, render_page
-from routes.console.components.quick_entry import quick_entry
+from routes.console.components.quick_entry import QUICK_FORMS, quick_entry
 from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import name as name_of
@@ -28,26 +28,41 @@ RELATED_SHOWN = 15
 View = Callable[..., Response]
 
 
-def show_row(table: Table, caller: Caller, key: object) -> Response:
+def show_page(
+    table: Table,
+    caller: Caller,
+    key: object,
+    *,
+    sections: Sequence[Callable[[Caller, Row, bool], Section | None]] = (),
+    actions: Callable[[Caller, Row, bool], list[Link]] = lambda caller, row, may_edit: [],
+    links: Sequence[Link] = (),
+    may_add: Callable[[Caller, Row], bool] = lambda caller, row: False,
+) -> Response:
+    """Return the page of a row.
+
+    `sections` are parts of the page, `actions` its buttons, and `links` are at its foot. The last argument of a
+    section and of `actions` is whether the caller may edit the row. `may_add` is whether a caller who may not edit
+    the row may add rows that refer to it.
+    """
     row = queries.first_row(caller, table.name, f"select={table.select('*')}&{table.filters(key)}")
     if row is None:
         raise UnknownPath
     prepare_rows(table, caller, [row])
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
-    may_add = may_edit or table.hooks.may_add(caller, row)
-    found = [section(caller, row, may_edit) for section in table.hooks.sections]
+    adds = may_edit or may_add(caller, row)
+    found = [section(caller, row, may_edit) for section in sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
         heading=name_of(table.title(row)),
-        badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.hooks.badges],
+        badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.presentation.badges],
         lines=page_lines(table, caller, row),
-        sections=[*filter(None, (*found, *related_rows(table, caller, row, may_add)))],
-        actions=table.hooks.actions(caller, row, may_edit),
-        foot=[*table.hooks.links(row), *entries_link(table, caller, row)],
+        sections=[*filter(None, (*found, *related_rows(table, caller, row, adds)))],
+        actions=actions(caller, row, may_edit),
+        foot=[*links, *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
         and queries.is_permitted(caller, Action.DELETE, table.name, filters),
@@ -69,7 +84,7 @@ def related_rows(table: Table, caller: Caller, row: Row, may_add: bool) -> list[
         related_section(other, caller, row, other.references[key.column], may_add)
         for other, key in referring(table)
         if is_related(other, key.column) and other.permits(caller, Action.READ)
-        if other.hooks.related(caller, key.column, row)
+        if other.presentation.related(caller, key.column, row)
     ]
 
 
@@ -92,7 +107,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
         actions = grants.grant_links(other, caller, page.rows)
-    elif other.hooks.part_of == reference.column and may_add and other.permits(caller, Action.UPDATE):
+    elif other.presentation.part_of == reference.column and may_add and other.permits(caller, Action.UPDATE):
         urls = {other.key_text(each): other.url(each) for each in page.rows}
         actions = {each: [("Edit", f"{url}/edit"), ("Delete", f"{url}/delete")] for each, url in urls.items()}
     return "related.html", {
@@ -101,11 +116,11 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
         "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
         "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create else "",
-        "quick": quick_entry(other, caller, row) if may_create and other.hooks.quick else None,
+        "quick": quick_entry(other, caller, row) if may_create and other.name in QUICK_FORMS else None,
     }
 
 
-def confirm_deletion(table: Table, caller: Caller, key: object) -> Response:
+def delete_page(table: Table, caller: Caller, key: object) -> Response:
     row = require_row(caller, Action.DELETE, table.name, table.filters(key), f"select={table.select('*')}")
     takes: dict[str, int] = {}
     stops: dict[str, int] = {}
@@ -134,26 +149,50 @@ def delete_row(table: Table, caller: Caller, key: object) -> Response:
 
 
 VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
-    ("", Action.READ, render_list, None),
+    ("", Action.READ, list_page, None),
     (".csv", Action.READ, downloads.download, None),
-    ("/{key}", Action.READ, show_row, None),
+    ("/{key}", Action.READ, show_page, None),
     ("/new", Action.INSERT, records.new_row, records.create_row),
     ("/{key}/edit", Action.UPDATE, records.edit_row, records.update_row),
-    ("/{key}/delete", Action.DELETE, confirm_deletion, delete_row),
+    ("/{key}/delete", Action.DELETE, delete_page, delete_row),
 )
 """By the end of the URL: the privilege that the page needs, the page, and what its form does."""
+
+
+OWN_VIEWS: dict[tuple[str, str], View] = {}
+OWN_FORMS: dict[str, records.FormOf] = {}
+
+
+def own_view(name: str, suffix: str) -> Callable[[View], View]:
+    """Register the page of a table that has more than the page of any table, by the end of its URL."""
+
+    def register(view: View) -> View:
+        OWN_VIEWS[name, suffix] = view
+        return view
+
+    return register
+
+
+def own_form(name: str) -> Callable[[records.FormOf], records.FormOf]:
+    """Register the form of a table that has more than the form of any table."""
+
+    def register(form: records.FormOf) -> records.FormOf:
+        OWN_FORMS[name] = form
+        return form
+
+    return register
 
 
 @bp.record
 def register_tables(state: BlueprintSetupState) -> None:
     """Register the pages of each table for the actions that a role has the privilege for."""
     for table in all_tables():
-        has_forms = not table.hooks.own_forms and table.model.grant is None
+        has_forms = not table.presentation.has_own_forms and table.model.grant is None
         actions = Action if has_forms else (Action.READ, Action.DELETE)
         permitted = {action for action in actions if any(policy.may_permit(role, action, table.model) for role in Role)}
         for suffix, action, view, submit in VIEWS:
             if action in permitted:
-                register_view(state, table, suffix, action, view, submit)
+                register_view(state, table, suffix, action, OWN_VIEWS.get((table.name, suffix), view), submit)
 
 
 def register_view(
@@ -162,9 +201,14 @@ def register_view(
     rule = table.path + suffix.format(key="<int:key>" if table.has_number else "<key>")
     # Each transaction of a list or a file has the full time limit.
     guard = auth.requires(
-        action, table.model, shares_snapshot=view is show_row or submit is not None, allowed=table.hooks.allowed
+        action,
+        table.model,
+        shares_snapshot=suffix == "/{key}" or submit is not None,
+        allowed=table.presentation.allowed,
     )
+    is_form = action in (Action.INSERT, Action.UPDATE)
+    own = {"form": OWN_FORMS[table.name]} if is_form and table.name in OWN_FORMS else {}
     for method, handler in (("GET", view), ("POST", submit)):
         if handler is not None:
             endpoint = f"{method} {rule}".replace(".", " ")
-            state.add_url_rule(rule, endpoint, guard(partial(handler, table)), methods=[method])
+            state.add_url_rule(rule, endpoint, guard(partial(handler, table, **own)), methods=[method])

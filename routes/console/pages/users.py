@@ -28,12 +28,14 @@ from routes.console.components.records import (
     form_page,
     merge_form,
     only_choice,
+    record_form,
     require_unchanged,
     row_choice,
     save,
 )
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import name, short_name
+from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.gotrue.bodies import request_deadline
 from routes.gotrue.users import hash_new_password
@@ -285,17 +287,23 @@ def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormVal
     return form_page(record, values, {"id": user.id, "name": user.name}, status)
 
 
-HOOKS["users"] = Hooks(
+@own_view("users", "/{key}")
+def show_user(table: Table, caller: Caller, key: str) -> Response:
+    links = [("Explain the access of this user", f"{PATH}/why?person={key}")]
+    return show_page(table, caller, key, sections=(account_section,), actions=assign_action, links=links)
+
+
+@own_form("inspectors")
+def inspector_form(table: Table, caller: Caller) -> RecordForm:
+    return record_form(table, caller, {"user_id": f"role=eq.{LINKED_ROLE}"})
+
+
+PRESENTATIONS["users"] = Presentation(
     path="people",
-    own_forms=True,
+    has_own_forms=True,
     choice_columns=("email",),
     prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
     cells={"name": name_cell},
     allowed=policy.may_administer,
-    sections=(account_section,),
-    actions=assign_action,
-    links=lambda row: [("Explain the access of this user", f"{PATH}/why?person={row['id']}")],
 )
-HOOKS["inspectors"] = Hooks(
-    choices={"user_id": f"role=eq.{LINKED_ROLE}"}, related=lambda caller, column, row: column != "user_id"
-)
+PRESENTATIONS["inspectors"] = Presentation(related=lambda caller, column, row: column != "user_id")

@@ -23,8 +23,8 @@ from routes.console.components.page import bp, render_page
 from routes.console.components.quick_entry import quick_entry
 from routes.console.components.tables import PATH, Row, Section, table_of
 from routes.console.components.template_filters import badge, name, status
-from routes.console.pages.duties import due_text
 from routes.console.pages.findings import findings_of_case
+from routes.console.pages.schedules import due_text
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 

@@ -1,10 +1,10 @@
-"""What is special about schedules: the duties of a building, common intervals, and one schedule for many buildings."""
+"""Schedules: those of a building, common intervals, and one schedule for many buildings."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,15 +26,25 @@ from routes.console.components.function_forms import FunctionForm, read_ids
 from routes.console.components.list_query import ListQuery, parse_list_query
 from routes.console.components.lists import listing_of
 from routes.console.components.page import bp, render_confirmation
-from routes.console.components.records import PREVIEW, RecordForm, field_of, form_page, require_row, save, update_row
-from routes.console.components.tables import HOOKS, PATH, Hooks, Row, Section, table_of
+from routes.console.components.records import (
+    PREVIEW,
+    RecordForm,
+    field_of,
+    form_page,
+    record_form,
+    require_row,
+    save,
+    update_row,
+)
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, interval, lateness, name, status, words
+from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import LimitExceeded
 
 NAME, PLANS, BUILDINGS = "schedules", "inspection_plans", "buildings"
-DUTIES_SHOWN = 50
+SCHEDULES_SHOWN = 50
 BUILDINGS_MAX = 1_000
 PREVIEWED = 6
 PLAN = f"{PLANS}(inspection_id,due_on,inspections(id,date_visited,status))"
@@ -52,26 +62,25 @@ def title(row: Row) -> str:
     return words(row["inspection_type"]) + (f", {name(row['title'], 60)}" if row["title"] else "")
 
 
-# The duties of a building
+# The schedules of a building
 
 
-def duties_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+def building_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     table, today = table_of(NAME), local_day(current_time())
     text = f"{COLUMNS}&building_id=eq.{row['id']}&order=ended_on.desc.nullsfirst,inspection_type,title,id"
-    rows = queries.first_page(caller, NAME, text, DUTIES_SHOWN).rows
-    headings = [Heading("Duty", ""), Heading("Interval", "wide"), Heading("Next due", "")]
+    rows = queries.first_page(caller, NAME, text, SCHEDULES_SHOWN).rows
+    headings = [Heading("Schedule", ""), Heading("Interval", "wide"), Heading("Next due", "")]
     headings += [Heading(label, "wide") for label in ("Booked for", "Last result")]
     return "related.html", {
-        "title": "Duties",
         "other": table,
-        "shown": Shown(headings, [duty_cells(each, today) for each in rows], [str(each["id"]) for each in rows]),
-        "actions": {str(each["id"]): duty_links(each) for each in rows} if may_edit else {},
+        "shown": Shown(headings, [schedule_cells(each, today) for each in rows], [str(each["id"]) for each in rows]),
+        "actions": {str(each["id"]): schedule_links(each) for each in rows} if may_edit else {},
         "all": f"{PATH}{table.path}?building_id=eq.{row['id']}",
         "new": f"{PATH}{table.path}/new?building_id={row['id']}" if may_edit else "",
     }
 
 
-def duty_cells(row: Row, today: datetime.date) -> list[Cell]:
+def schedule_cells(row: Row, today: datetime.date) -> list[Cell]:
     due, booked = Cell(f"Ended {row['ended_on']}" if row["ended_on"] else "–"), Cell("–")
     for plan in row["open"]:
         due, booked = Cell(due_text(plan, row, today)), visit_cell(plan)
@@ -93,7 +102,7 @@ def visit_cell(plan: Row) -> Cell:
     return Cell(plan["inspections"]["date_visited"] or "No date", f"{PATH}/inspections/{plan['inspection_id']}")
 
 
-def duty_links(row: Row) -> list[tuple[str, str]]:
+def schedule_links(row: Row) -> list[tuple[str, str]]:
     links = [("Skip", f"{PATH}/inspections/{each['inspection_id']}/skip_occurrence") for each in row["open"]]
     return [*links, *([("End", f"{PATH}/{NAME}/{row['id']}/end")] if not row["ended_on"] else [])]
 
@@ -155,13 +164,13 @@ def show_end(caller: Caller, key: int) -> Response:
 @bp.post(f"/{NAME}/<int:key>/end")
 @auth.requires(Action.UPDATE, Schedule)
 def end(caller: Caller, key: int) -> Response:
-    return update_row(table_of(NAME), caller, key, end_form())
+    return update_row(table_of(NAME), caller, key, lambda table, caller: end_form())
 
 
 # One schedule for many buildings
 
 
-def apply_action(caller: Caller, query: ListQuery) -> list[tuple[str, str]]:
+def apply_links(caller: Caller, query: ListQuery) -> list[tuple[str, str]]:
     if not table_of(NAME).permits(caller, Action.INSERT):
         return []
     text = urlencode({"buildings": query.url().partition("?")[2]})
@@ -237,13 +246,29 @@ def apply(caller: Caller) -> Response:
     return apply_form(caller, len(ids), values.typed, ",".join(map(str, ids))).submit(call)
 
 
-HOOKS[NAME] = Hooks(
+# Pages of any row
+
+
+def end_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+    return [("End", f"{PATH}/{NAME}/{row['id']}/end")] if may_edit else []
+
+
+@own_view(NAME, "/{key}")
+def show_schedule(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(table, caller, key, actions=end_links)
+
+
+@own_form(NAME)
+def schedule_form(table: Table, caller: Caller) -> RecordForm:
+    return replace(record_form(table, caller), section=schedule_section, preview=with_common_interval)
+
+
+PRESENTATIONS[NAME] = Presentation(
     part_of="building_id",
     title=title,
     title_columns=("title",),
     related=lambda caller, column, row: column != "building_id",
-    form_section=lambda texts: schedule_section(texts),
-    previewed=lambda values: with_common_interval(values),
-    actions=lambda caller, row, may_edit: [("End", f"{PATH}/{NAME}/{row['id']}/end")] if may_edit else [],
 )
-HOOKS[PLANS] = Hooks(part_of="inspection_id", related=lambda caller, column, row: column != "inspection_id")
+PRESENTATIONS[PLANS] = Presentation(
+    part_of="inspection_id", related=lambda caller, column, row: column != "inspection_id"
+)

@@ -1,4 +1,4 @@
-"""Duties of a building: their list, and the forms that create, end, skip and apply schedules."""
+"""Schedules of a building: their list, and the forms that create, end, skip and apply schedules."""
 
 import html
 import re
@@ -35,8 +35,8 @@ def open_inspection(api: Callable, schedule: int) -> int:
     return plan["inspection_id"]
 
 
-def duty(page: str) -> list[str]:
-    """Return the cells of the duty Alarms on a building's page."""
+def schedule_row(page: str) -> list[str]:
+    """Return the cells of the schedule Alarms on a building's page."""
     found = re.search(r"<tr>(?:(?!</tr>).)*Fire, Alarms.*?</tr>", page, re.DOTALL)
     assert found, page
     return [" ".join(re.sub("<[^>]+>", " ", cell).split()) for cell in re.findall(r"<td.*?</td>", found[0], re.DOTALL)]
@@ -47,9 +47,9 @@ def schedules(api: Callable, title: str) -> list[tuple[int, str]]:
     return [(each["building_id"], each["first_due"]) for each in rows]
 
 
-def test_duties_have_due_date_booking_and_last_result(browse: Callable, api: Callable, schedule: int) -> None:
+def test_schedules_have_due_date_booking_and_last_result(browse: Callable, api: Callable, schedule: int) -> None:
     ada, service = browse("ada"), api("service")
-    late = duty(ada.page(BUILDING))
+    late = schedule_row(ada.page(BUILDING))
 
     service.patch(f"/inspections?id=eq.{open_inspection(api, schedule)}", {"status": "failed"})
     service.patch(f"/inspections?id=eq.{open_inspection(api, schedule)}", {"date_visited": "2026-04-15"})
@@ -59,16 +59,16 @@ def test_duties_have_due_date_booking_and_last_result(browse: Callable, api: Cal
         "Fire, Alarms", "Every 3 months", "2026-01-31, late by 38 days", "2026-01-31", "–",
         f"Skip {number} End {number}",
     ]  # fmt: skip
-    assert duty(ada.page(BUILDING))[2:5] == ["2026-04-30", "2026-04-15", "Failed, 2026-01-31"]
+    assert schedule_row(ada.page(BUILDING))[2:5] == ["2026-04-30", "2026-04-15", "Failed, 2026-01-31"]
 
 
 def test_due_date_within_the_days_of_grace_is_not_late(browse: Callable, clock: SetClock, schedule: int) -> None:
     clock.set("2026-02-05T12:00:00+00:00")
 
-    assert duty(browse("ada").page(BUILDING))[2] == "2026-01-31"
+    assert schedule_row(browse("ada").page(BUILDING))[2] == "2026-01-31"
 
 
-def test_ended_duty_has_no_due_date(browse: Callable, api: Callable, schedule: int) -> None:
+def test_ended_schedule_has_no_due_date(browse: Callable, api: Callable, schedule: int) -> None:
     ada = browse("ada")
     path = f"/console/schedules/{schedule}/end"
     assert 'value="2026-03-10"' in ada.page(path)
@@ -78,7 +78,7 @@ def test_ended_duty_has_no_due_date(browse: Callable, api: Callable, schedule: i
     ended = ada.fill_in(path, {"ended_on": "2026-01-01"})
 
     assert ended.headers["Location"].startswith(f"{BUILDING}?done=")
-    assert duty(ada.page(BUILDING))[2:] == ["Ended 2026-01-01", "–", "–", ""]
+    assert schedule_row(ada.page(BUILDING))[2:] == ["Ended 2026-01-01", "–", "–", ""]
 
 
 def test_skipped_occurrence_has_a_reason(browse: Callable, api: Callable, schedule: int) -> None:
@@ -91,11 +91,11 @@ def test_skipped_occurrence_has_a_reason(browse: Callable, api: Callable, schedu
 
     assert "Skipped. The next inspection is scheduled." in ada.page(skipped.headers["Location"])
     assert "Closed for works" in ada.page(f"/console/inspections/{inspection}")
-    assert duty(ada.page(BUILDING))[2] == "2026-04-30"
+    assert schedule_row(ada.page(BUILDING))[2] == "2026-04-30"
 
 
 @pytest.mark.parametrize(("who", "status"), [("moe", 403), ("bob", 404), ("ada", 200)])
-def test_duties_are_changed_by_the_admins_of_the_client(
+def test_schedules_are_changed_by_the_admins_of_the_client(
     browse: Callable, api: Callable, schedule: int, who: str, status: int
 ) -> None:
     user, inspection = browse(who), open_inspection(api, schedule)
@@ -212,7 +212,7 @@ def test_schedule_is_not_applied_out_of_reach(browse: Callable, api: Callable) -
 
 
 def test_list_with_too_many_buildings_is_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routes.console.pages.duties.BUILDINGS_MAX", 1)
+    monkeypatch.setattr("routes.console.pages.schedules.BUILDINGS_MAX", 1)
 
     answer = browse("ada").get(APPLY)
 
