@@ -102,12 +102,40 @@ class Form(HTMLParser):
         return sent
 
 
+BLOCK = (
+    "/?(?:p|div|section|h[1-3]|form|nav|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tr|th|td|select|option|details)\\b"
+)
+KEPT = re.compile("(<(?:textarea|pre).*?</(?:textarea|pre)>)", re.DOTALL)
+
+
+class PageResponse:
+    """A response whose text has white space as a browser shows it: the line breaks of templates do not matter."""
+
+    @property
+    def text(self) -> str:
+        text = super().text
+        if self.mimetype != "text/html":
+            return text
+        parts = KEPT.split(text)
+        return "".join(part if place % 2 else collapse(part) for place, part in enumerate(parts))
+
+
+def collapse(text: str) -> str:
+    text = re.sub(r"\s*\n\s*", "\n", text)
+    text = re.sub(rf"\n(?=<{BLOCK})|(?<=>)\n(?=<(?:input|button))", "", text)
+    text = re.sub(rf"(<{BLOCK}[^<>]*>)\n", r"\1", text)
+    return text.replace("\n>", ">").replace("\n", " ")
+
+
 @dataclass(slots=True)
 class FormClient:
     """A browser without scripts."""
 
     client: Client
     pages: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.client.response_wrapper = type("Answer", (PageResponse, self.client.response_wrapper), {})
 
     def get(self, path: str, **options: object) -> TestResponse:
         return self.client.get(path, **options)
