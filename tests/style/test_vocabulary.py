@@ -27,7 +27,7 @@ OTHER_MEANINGS: Mapping[str, set[str]] = {
     "routes/console/components/template_filters.py": {"day"},  # a time span in words
     "routes/console/pages/access_matrix.py": {"made"},  # a field of a form
     "routes/console/pages/buildings.py": {"lead"},  # a part of a template
-    "routes/console/pages/duties.py": {"open", "made"},  # an embed, and a key of a function's result
+    "routes/console/pages/schedules.py": {"open", "made"},  # an embed, and a key of a function's result
     "routes/console/pages/findings.py": {"week"},  # a quick filter
     "routes/console/pages/inspections.py": {"month", "year"},
 }
