@@ -32,7 +32,7 @@ START_SECONDS_MAX: Final = 0.6
 SLOW_QUERIES_P99_FACTOR_MAX: Final = 10
 WRITER_P99_FACTOR_MAX: Final = 10
 WRITER_INSPECTIONS_MIN: Final = 1_000_000  # with fewer inspections, a checkpoint is short
-DASHBOARD_MS_MAX_OF_100_000: Final = 60  # in proportion for other sizes
+DASHBOARD_MS_MAX: Final = 60  # with up to 100,000 inspections, and in proportion beyond
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ def dashboards_after_writes(run: Run, databases: Databases) -> str:
     """Measure the first dashboard after each of some inserts, on a file."""
     target = run.target(WALKTHROUGH, databases)
     inserts = iter(target.calls(requests.INSERT))
-    limit = DASHBOARD_MS_MAX_OF_100_000 * databases.size / 100_000
+    limit = DASHBOARD_MS_MAX * max(1, databases.size / 100_000)
     rows = []
     for request in run.select(requests.DASHBOARDS):
         call = request.calls(databases.callers)[0]
