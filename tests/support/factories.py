@@ -53,7 +53,7 @@ def other_value(relation: Relation, attribute: Attribute, number: int) -> object
     if others:
         return others[0]
     value = plain_value(relation, attribute, number + 1)
-    return f"other {value}" if attribute.type is TEXT else PLAIN_VALUES[attribute.type.name](number + 1)
+    return f"other-{value}" if attribute.type is TEXT else PLAIN_VALUES[attribute.type.name](number + 1)
 
 
 def plain_attributes(relation: Relation) -> Iterator[Attribute]:
