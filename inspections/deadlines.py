@@ -11,7 +11,7 @@ from typing import Final
 import settings
 from engine.query.statement import Binding
 from engine.storage.transaction import Transaction
-from models.types import DatetimeOutOfRange, read_timestamp, write_timestamp
+from models.types import DatetimeOutOfRange, later_reading, read_timestamp, write_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,17 @@ class FindingDeadline:
         """Return the deadline in any zone. Raise OverflowError."""
         if not self.is_days:
             return found + datetime.timedelta(hours=self.number)
-        day = found.astimezone(zone).date() + datetime.timedelta(days=self.number)
-        return datetime.datetime.combine(day, datetime.time(23, 59, 59), tzinfo=zone)
+        return end_of_day(found.astimezone(zone).date() + datetime.timedelta(days=self.number), zone)
+
+
+def end_of_day(day: datetime.date, zone: datetime.tzinfo) -> datetime.datetime:
+    """Return the last second of a day: the later one, where the clock goes back at midnight.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> end_of_day(datetime.date(2027, 4, 3), ZoneInfo("America/Santiago")).isoformat()
+    '2027-04-03T23:59:59-04:00'
+    """
+    return later_reading(datetime.datetime.combine(day, datetime.time(23, 59, 59), tzinfo=zone))
 
 
 FindingDeadlines = Mapping[str, FindingDeadline]

@@ -1,6 +1,11 @@
-"""The refusals of the subject, each with its message. `routes/postgrest/errors.py` maps them to status and code."""
+"""The refusals of the subject, each with its message. `routes/postgrest/errors.py` maps them to status and code.
+
+The details of a refusal begin with the name of its rule, by which clients recognise it.
+"""
 
 from __future__ import annotations
+
+from datetime import date
 
 from engine.query.constraints import UniqueViolation
 from models.errors import Fault
@@ -27,18 +32,37 @@ class InvalidMove(Fault):
 
 
 class VisitNotStartable(Fault):
-    def __init__(self) -> None:
-        super().__init__("a completed, failed or cancelled inspection cannot be started")
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The visit is {status} and cannot be started.", "start_visit_status_check")
 
 
 class VisitClosed(Fault):
-    def __init__(self) -> None:
-        super().__init__("a completed, failed or cancelled inspection cannot be closed")
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The visit is {status} already and cannot be closed again.", "close_visit_status_check")
 
 
 class VisitWithoutResult(Fault):
     def __init__(self) -> None:
-        super().__init__("only a completed or failed inspection is re-inspected")
+        super().__init__("Only a completed or failed visit is re-inspected.", "reinspect_status_check")
+
+
+class ResultInFuture(Fault):
+    """A result dated after today."""
+
+    def __init__(self, day: date | str, today: date) -> None:
+        super().__init__(
+            f"A visit that took place is not dated {day}: today is {today.isoformat()}.",
+            "inspections_result_date_check",
+        )
+
+
+class ReinspectionTooEarly(Fault):
+    """A re-inspection before the visit that it repeats."""
+
+    def __init__(self, day: str, visited: str) -> None:
+        super().__init__(
+            f"The re-inspection on {day} precedes the visit on {visited}.", "inspections_result_date_check"
+        )
 
 
 class RoundOpen(UniqueViolation):
@@ -48,23 +72,37 @@ class RoundOpen(UniqueViolation):
         super().__init__("inspection_plans_open_round_key")
 
 
+class NextVisitTouched(Fault):
+    """A result that cannot be taken back, since a person has edited, booked or started the next visit."""
+
+    def __init__(self, inspection_id: int) -> None:
+        super().__init__(
+            f"The result cannot be taken back: the next visit {inspection_id} is edited, booked or started already.",
+            f"inspection_plans_next_touched: inspection {inspection_id}",
+        )
+
+
 class VisitRequired(Fault):
     def __init__(self) -> None:
-        super().__init__("an inspection that its schedule or case requires cannot be deleted: cancel it")
+        super().__init__(
+            "A visit that its schedule or case requires cannot be deleted. Cancel it.", "inspection_plans_open_check"
+        )
 
 
 class VisitNotSkippable(Fault):
     def __init__(self) -> None:
-        super().__init__("only an open inspection of a schedule can be skipped")
+        super().__init__("Only an open visit of a schedule can be skipped.", "skip_occurrence_status_check")
 
 
 class MoveNotAllowed(Fault):
     """A move that a finding of this status does not have, or that lacks what it needs. The details say which."""
 
     def __init__(self, details: str) -> None:
-        super().__init__("a finding cannot be moved in this way", details)
+        super().__init__("A finding cannot be moved in this way.", f"findings_move_check: {details}")
 
 
 class InspectorNotManager(Fault):
     def __init__(self) -> None:
-        super().__init__("an inspector is linked to a user with the role client_manager only")
+        super().__init__(
+            "An inspector is linked to a user with the role client_manager only.", "inspectors_user_role_check"
+        )

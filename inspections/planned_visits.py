@@ -18,7 +18,7 @@ from engine.query.write.domain_rules import Key
 from engine.query.write.insert import keys_as_json
 from engine.storage.transaction import Transaction
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
+from inspections.writes import delete_rows, insert_rows, read_rows, update_row, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
 from models.types import BIGINT
@@ -27,7 +27,7 @@ from models.vocabulary import CANCELLED, DONE, SCHEDULED, SKIPPED
 SCHEDULE_COLUMNS = (
     "id", "building_id", "inspection_type", "inspector_id", "first_due", "every", "unit", "counted_from", "ended_on"
 )  # fmt: skip
-PLANNED_VISIT_COLUMNS = ("inspection_id", "occurrence", "due_on", "outcome")
+PLANNED_VISIT_COLUMNS = ("inspection_id", "case_id", "occurrence", "due_on", "outcome")
 INSPECTION_COLUMNS = ("status", "date_visited", "created_at", "updated_at")
 
 TABLE = InspectionPlan.__tablename__
@@ -79,12 +79,18 @@ class PlannedVisit:
     """A planned visit with its inspection and schedule. A round of a case has neither an occurrence nor a schedule."""
 
     inspection_id: int
+    case_id: int
     occurrence: Occurrence | None
     outcome: str | None
     status: str | None
     visited: date | None
     is_edited: bool
     schedule: ScheduleState | None
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no person has edited, booked, started or closed the visit."""
+        return not self.is_edited and self.status == SCHEDULED
 
     def is_binding(self, today: date) -> bool:
         """Return whether this open visit must stay: its schedule neither ended nor was deleted."""
@@ -118,6 +124,20 @@ def read_open_occurrence(transaction: Transaction, inspection_id: int) -> Planne
     return next((each for each in planned if each.schedule is not None), None)
 
 
+def read_visits(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
+    """Return the planned visits whose column `by` is among the keys, in the order of their inspections."""
+    return fetch(transaction, visits_statement(transaction.dialect.name, by), keys)
+
+
+def read_following(transaction: Transaction, planned: PlannedVisit) -> list[PlannedVisit]:
+    """Return the visits of the same schedule, or rounds of the same case, that were made after a visit."""
+    related = read_visits(transaction, "case_id", [(planned.case_id,)])
+    if planned.schedule is not None:
+        related += read_visits(transaction, "schedule_id", [(planned.schedule.id,)])
+    following = {each.inspection_id: each for each in related if each.inspection_id > planned.inspection_id}
+    return [following[key] for key in sorted(following)]
+
+
 def read_open_visits(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
     """Return the open planned visits whose column `by` is among the keys, in the order of their inspections."""
     return fetch(transaction, open_visits_statement(transaction.dialect.name, by), keys)
@@ -137,9 +157,10 @@ def fetch(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -
 
 def planned_visit(row: Sequence[Any]) -> PlannedVisit:
     """Return the planned visit of a row of PLANNED_VISIT_COLUMNS, INSPECTION_COLUMNS and SCHEDULE_COLUMNS."""
-    inspection_id, number, due_on, outcome, status, visited, created_at, updated_at, *schedule = row
+    inspection_id, case_id, number, due_on, outcome, status, visited, created_at, updated_at, *schedule = row
     return PlannedVisit(
         inspection_id,
+        case_id,
         Occurrence(number, date.fromisoformat(due_on)) if None not in (number, due_on) else None,
         outcome,
         status,
@@ -208,19 +229,47 @@ def make_visits(transaction: Transaction, visits: Iterable[NextVisit | None]) ->
     return ids
 
 
-def set_outcome(transaction: Transaction, planned: Iterable[PlannedVisit], outcome: str) -> None:
+def set_outcome(transaction: Transaction, planned: Iterable[PlannedVisit], outcome: str | None) -> None:
     update_rows(transaction, TABLE, [(each.inspection_id,) for each in planned], {"outcome": outcome})
 
 
-def delete_unedited(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
-    """Delete the inspections, except those that were edited or have records such as findings."""
-    ids = [each.inspection_id for each in planned if not each.is_edited]
+def delete_untouched(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
+    """Delete the inspections that no person has edited and that have no records such as findings."""
+    delete_rows(transaction, "inspections", [(each.inspection_id,) for each in without_records(transaction, planned)])
+
+
+def without_records(transaction: Transaction, planned: Iterable[PlannedVisit]) -> list[PlannedVisit]:
+    """Return the visits that no person has edited and that have no records such as findings."""
+    untouched = [each for each in planned if each.is_untouched]
+    ids = [each.inspection_id for each in untouched]
     recorded = {
         row["inspection_id"]
         for table in tables_of_records()
         for row in read_rows(transaction, table, ("inspection_id",), "inspection_id", ids)
     }
-    delete_rows(transaction, "inspections", [(each,) for each in ids if each not in recorded])
+    return [each for each in untouched if each.inspection_id not in recorded]
+
+
+def follow_schedule(transaction: Transaction, planned: PlannedVisit, following: NextVisit) -> None:
+    """Make an untouched visit that of an edited schedule. It stays untouched: it is made anew."""
+    schedule, occurrence = following
+    inspection = {
+        "building_id": schedule.building_id,
+        "inspection_type": schedule.inspection_type,
+        "inspector_id": schedule.inspector_id,
+        "date_visited": occurrence.due_on.isoformat(),
+        "created_at": transaction.now,
+    }
+    update_row(transaction, "inspections", planned.inspection_id, inspection)
+    plan = {"occurrence": occurrence.number, "due_on": occurrence.due_on.isoformat()}
+    update_rows(transaction, TABLE, [(planned.inspection_id,)], plan)
+
+
+def set_missing_inspector(transaction: Transaction, inspection_id: int, inspector_id: int | None) -> None:
+    """Give a visit without an inspector the one of its schedule."""
+    [visit] = read_rows(transaction, "inspections", ("inspector_id",), "id", [inspection_id])
+    if visit["inspector_id"] is None and inspector_id is not None:
+        update_rows(transaction, "inspections", [(inspection_id,)], {"inspector_id": inspector_id})
 
 
 @cache
@@ -235,11 +284,25 @@ def tables_of_records() -> tuple[str, ...]:
 # Statements
 
 
+def is_planned(inspection: Row) -> sa.ColumnElement[bool]:
+    """Return the condition that an inspection is a planned visit, open or not."""
+    planned = InspectionPlan.__table__.alias("rule_plans")
+    is_own = planned.c.inspection_id == inspection.id
+    return sa.select(sa.literal_column("1")).where(is_own).correlate_except(planned).exists()
+
+
 def is_open_visit(inspection: Row) -> sa.ColumnElement[bool]:
     """Return the condition that an inspection is an open planned visit."""
     planned = InspectionPlan.__table__.alias("rule_plans")
     is_open = sa.and_(planned.c.inspection_id == inspection.id, planned.c.outcome.is_(None))
     return sa.select(sa.literal_column("1")).where(is_open).correlate_except(planned).exists()
+
+
+@cache
+def visits_statement(database: str, by: str) -> Statement:
+    """Return the statement for the planned visits whose column `by` is among `Binding.keys`."""
+    keys = DIALECTS[database].key_table("k", [(by, BIGINT)], "keys")
+    return planned_visits_statement(database, is_among([PLANNED_VISITS.c[by]], sa.select(keys.c[by])))
 
 
 @cache

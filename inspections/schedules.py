@@ -29,7 +29,7 @@ from engine.query.write.row_security import row_violation
 from engine.storage.transaction import Transaction
 from inspections import planned_visits
 from inspections.faults import NoSuchBuilding, NoSuchRow, VisitNotSkippable
-from inspections.planned_visits import PlannedVisit
+from inspections.planned_visits import NextVisit, PlannedVisit
 from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import update_rows
 from models import Building, Inspection, Schedule
@@ -47,30 +47,37 @@ SPREAD_DAYS_MAX = 28
 """First due dates of one call are less than this number of days apart, so that they stay within a month."""
 
 
+INTERVAL = frozenset({"every", "unit", "counted_from"})
+FOLLOWED = INTERVAL | {"first_due", "building_id", "inspection_type", "inspector_id"}
+"""The columns that an open visit follows."""
+
+
 class ScheduleRule(DomainRule):
-    """A new schedule makes its first inspection. An ended one deletes its open inspection, unless that was edited."""
+    """A new schedule makes its first inspection. An edited one moves its open inspection, and an ended one deletes it.
+
+    An inspection that a person has edited, booked or started stays.
+    """
 
     def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         apply_end(transaction, keys)
 
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
-        return sa.true() if "ended_on" in columns else sa.false()
+        return sa.true() if columns & {"ended_on", *FOLLOWED} else sa.false()
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         apply_end(transaction, keys)
-
-    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        apply_end(transaction, keys)
+        if columns & FOLLOWED:
+            apply_changes(transaction, keys, columns)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        planned_visits.delete_unedited(transaction, planned_visits.read_open_visits(transaction, "schedule_id", keys))
+        planned_visits.delete_untouched(transaction, planned_visits.read_open_visits(transaction, "schedule_id", keys))
 
 
 def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
     """Delete the open inspections that schedules no longer require, and make those that are missing."""
     today = transaction.today
     open_visits = planned_visits.read_open_visits(transaction, "schedule_id", keys)
-    planned_visits.delete_unedited(transaction, [each for each in open_visits if not each.is_required(today)])
+    planned_visits.delete_untouched(transaction, [each for each in open_visits if not each.is_required(today)])
     with_open_visit = {each.schedule.id for each in open_visits if each.schedule is not None}
     without = [key for key in keys if key[0] not in with_open_visit]
     last_visits = planned_visits.read_last_visits(transaction, without)
@@ -80,6 +87,37 @@ def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
         last = last_by_schedule.get(schedule.id)
         visits.append(schedule.first_visit(today) if last is None else last.next_visit(last.outcome, today))
     planned_visits.make_visits(transaction, visits)
+
+
+def apply_changes(transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+    """Make the untouched open inspections follow their schedules. A touched one without an inspector gets one."""
+    visits = planned_visits.read_visits(transaction, "schedule_id", keys)
+    open_visits = [each for each in visits if each.outcome is None]
+    results = {each.schedule.id: each for each in visits if each.outcome is not None and each.schedule is not None}
+    untouched = planned_visits.without_records(transaction, open_visits)
+    for each in open_visits:
+        if each in untouched:
+            last = results.get(each.schedule.id) if each.schedule is not None else None
+            following = required_visit(each, last, columns, transaction.today)
+            if following is not None:
+                planned_visits.follow_schedule(transaction, each, following)
+        elif each.schedule is not None and "inspector_id" in columns:
+            planned_visits.set_missing_inspector(transaction, each.inspection_id, each.schedule.inspector_id)
+
+
+def required_visit(
+    planned: PlannedVisit, last: PlannedVisit | None, columns: frozenset[str], today: datetime.date
+) -> NextVisit | None:
+    """Return what an open visit is after a change of its schedule, given the last visit with an outcome.
+
+    The first due date counts before the first result only.
+    """
+    schedule, occurrence = planned.schedule, planned.occurrence
+    if schedule is None or occurrence is None:
+        return None
+    if last is None:
+        return schedule.first_visit(today)
+    return last.next_visit(last.outcome, today) if columns & INTERVAL else NextVisit(schedule, occurrence)
 
 
 # Functions

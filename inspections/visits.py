@@ -7,7 +7,7 @@ The policy decides which visible inspections a caller conducts. The service writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -28,18 +28,31 @@ from inspections import planned_visits
 from inspections.cases import add_round, count_open_findings
 from inspections.faults import (
     InvalidClosing,
+    NextVisitTouched,
     NoSuchRow,
+    ReinspectionTooEarly,
+    ResultInFuture,
     VisitClosed,
     VisitNotStartable,
     VisitRequired,
     VisitWithoutResult,
 )
+from inspections.planned_visits import PlannedVisit
 from inspections.writes import update_row
 from models import Inspection, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
-from models.types import BIGINT, DATE
-from models.vocabulary import CANCELLED, CLOSED_STATUSES, COMPLETED, DONE, FAILED, IN_PROGRESS, VISIT_RESULTS
+from models.types import BIGINT, DATE, TEXT, read_string
+from models.vocabulary import (
+    CANCELLED,
+    CLOSED_STATUSES,
+    COMPLETED,
+    DONE,
+    FAILED,
+    IN_PROGRESS,
+    OPEN_STATUSES,
+    VISIT_RESULTS,
+)
 
 TABLE = Inspection.__tablename__
 
@@ -57,12 +70,13 @@ class Visit:
     date_visited: str | None
     status: str | None
     inspector_id: int | None
+    notes: str | None
     case_id: int
     is_conducted: bool
 
-    def day(self, today: str) -> str:
-        """Return the day of the visit; today if it has none or a later one."""
-        return min(self.date_visited or today, today)
+    def day_visited(self, today: str) -> str:
+        """Return the day on which a started visit was started, else today. A planned day is no day of a visit."""
+        return min(self.date_visited or today, today) if self.status == IN_PROGRESS else today
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,7 @@ class CaseRound:
         "p_status": choice(VISIT_RESULTS),
         "p_date_visited": optional_parameter(DATE),
         "p_reinspect_on": optional_parameter(DATE),
+        "p_notes": optional_parameter(TEXT),
     },
     is_volatile=True,
 )
@@ -112,19 +127,30 @@ def close_visit(
     status: str,
     date_visited: str | None = None,
     reinspect_on: str | None = None,
+    notes: str | None = None,
 ) -> ClosedVisit:
     """Set a visit to completed or failed, and add a round for a failed one if `reinspect_on` is given.
 
-    Raise InvalidClosing, NoSuchRow, PermissionDenied, VisitClosed or RoundOpen.
+    Without a date, the day visited is the day on which the visit was started, else today. `notes` are appended to
+    those of the visit. Raise InvalidClosing, NoSuchRow, PermissionDenied, VisitClosed, ResultInFuture,
+    ReinspectionTooEarly or RoundOpen.
     """
     if reinspect_on is not None and status != FAILED:
         raise InvalidClosing("p_reinspect_on needs p_status failed")
     visit = conducted_visit(transaction, caller, inspection_id)
     if visit.status in CLOSED_STATUSES:
-        raise VisitClosed
+        raise VisitClosed(visit.status)
+    today = transaction.today.isoformat()
+    day = date_visited or visit.day_visited(today)
+    if day > today:
+        raise ResultInFuture(day, transaction.today)
+    if reinspect_on is not None and reinspect_on < day:
+        raise ReinspectionTooEarly(reinspect_on, day)
     open_findings = count_open_findings(transaction, caller, visit.case_id)
-    day = date_visited or visit.day(transaction.today.isoformat())
-    update_row(transaction, TABLE, visit.id, {"status": status, "date_visited": day})
+    changes = {"status": status, "date_visited": day}
+    if notes is not None:
+        changes["notes"] = read_string(f"{visit.notes}\n{notes}" if visit.notes else notes)
+    update_row(transaction, TABLE, visit.id, changes)
     reinspection = None
     if reinspect_on is not None:
         reinspection, _ = add_round(transaction, visit.case_id, visit.id, reinspect_on, None)
@@ -136,20 +162,24 @@ def close_visit(
 
 
 class InspectionRule(DomainRule):
-    """A closed inspection gives its planned visit an outcome and makes the next inspection of its schedule."""
+    """A closed planned visit gets its outcome and makes the next one. A reopened one takes both back."""
 
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
-        return planned_visits.is_open_visit(row) if "status" in columns else sa.false()
+        return planned_visits.is_planned(row) if columns & {"status", "date_visited"} else sa.false()
 
     def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
         return planned_visits.is_open_visit(row)
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        close_planned_visits(transaction, keys)
+        planned = planned_visits.read_visits(transaction, "inspection_id", keys)
+        require_past_results(transaction, planned)
+        if "status" in columns:
+            close_planned_visits(transaction, [each for each in planned if each.outcome is None])
+            take_results_back(transaction, [each for each in planned if each.outcome is not None])
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        if "status" in columns:
-            close_planned_visits(transaction, keys)
+        if columns & {"status", "date_visited"}:
+            self.updated(transaction, keys, columns)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
@@ -157,9 +187,31 @@ class InspectionRule(DomainRule):
             raise VisitRequired
 
 
-def close_planned_visits(transaction: Transaction, keys: Sequence[Key]) -> None:
+def require_past_results(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
+    """Raise ResultInFuture if a planned visit took place after today."""
+    today = transaction.today
+    for each in planned:
+        if each.status in VISIT_RESULTS and each.visited is not None and each.visited > today:
+            raise ResultInFuture(each.visited.isoformat(), today)
+
+
+def take_results_back(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
+    """Open the planned visits of reopened inspections again, and delete the visits that followed.
+
+    Raise NextVisitTouched if a person has edited, booked or started the next visit.
+    """
+    for each in planned:
+        if each.status in OPEN_STATUSES:
+            following = planned_visits.read_following(transaction, each)
+            planned_visits.delete_untouched(transaction, following)
+            kept = planned_visits.read_following(transaction, each)
+            if kept:
+                raise NextVisitTouched(kept[0].inspection_id)
+            planned_visits.set_outcome(transaction, [each], None)
+
+
+def close_planned_visits(transaction: Transaction, open_visits: Sequence[PlannedVisit]) -> None:
     """Give the open planned visits of closed inspections their outcome, and make the next inspections."""
-    open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
     closed = [(each, OUTCOMES[each.status]) for each in open_visits if each.status in OUTCOMES]
     for outcome in (DONE, CANCELLED):
         planned_visits.set_outcome(transaction, [each for each, given in closed if given == outcome], outcome)
@@ -178,11 +230,11 @@ def close_planned_visits(transaction: Transaction, keys: Sequence[Key]) -> None:
     is_volatile=True,
 )
 def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> StartedVisit:
-    """Set a visit to in_progress. Raise NoSuchRow, PermissionDenied or VisitNotStartable."""
+    """Set a visit to in_progress, dated today. Raise NoSuchRow, PermissionDenied or VisitNotStartable."""
     visit = conducted_visit(transaction, caller, inspection_id)
     if visit.status in CLOSED_STATUSES:
-        raise VisitNotStartable
-    day = visit.day(transaction.today.isoformat())
+        raise VisitNotStartable(visit.status)
+    day = transaction.today.isoformat()
     update_row(transaction, TABLE, visit.id, {"status": IN_PROGRESS, "date_visited": day})
     return StartedVisit(IN_PROGRESS, day)
 
@@ -203,11 +255,13 @@ def reinspect(
 ) -> CaseRound:
     """Add a round to the case of a completed or failed visit.
 
-    Raise NoSuchRow, PermissionDenied, VisitWithoutResult or RoundOpen.
+    Raise NoSuchRow, PermissionDenied, VisitWithoutResult, ReinspectionTooEarly or RoundOpen.
     """
     visit = conducted_visit(transaction, caller, inspection_id)
     if visit.status not in VISIT_RESULTS:
         raise VisitWithoutResult
+    if visit.date_visited is not None and date_visited < visit.date_visited:
+        raise ReinspectionTooEarly(date_visited, visit.date_visited)
     if inspector_id is not None and not can_read(transaction, caller, Inspector, inspector_id):
         raise NoSuchRow("Inspector")
     open_findings = count_open_findings(transaction, caller, visit.case_id)
@@ -249,6 +303,7 @@ def visit_statement(database: str, rule: AccessRule) -> Statement:
         columns.date_visited,
         columns.status,
         columns.inspector_id,
+        columns.notes,
         case_of_inspection(columns.id),
         sa.case((is_conducted, 1), else_=0),
     )

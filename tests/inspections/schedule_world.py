@@ -1,5 +1,6 @@
 """Schedules over the data set, at a set time, and the plans that follow from requests."""
 
+import datetime
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,11 @@ class ScheduleWorld:
     def tick(self) -> None:
         """Advance the clock, so that a change has another time than the creation."""
         self.stored.clock.unix += 1
+
+    def wait_until(self, day: str | None) -> None:
+        """Advance the clock to noon of a day. A result lies in the past."""
+        moment = datetime.datetime.fromisoformat(f"{day or TODAY}T12:00:00+00:00")
+        self.stored.clock.unix = max(self.stored.clock.unix, int(moment.timestamp()))
 
     def body(self, **values: object) -> dict:
         """Return a new schedule: every 3 months from 2026-01-31, counted from the planned day."""
@@ -85,7 +91,9 @@ class ScheduleWorld:
     def close(self, schedule_id: int, status: str, visited: str | None = None) -> str | None:
         """Close the open inspection of a schedule. Return the due date of the next one, if there is one."""
         values = {"status": status} if visited is None else {"status": status, "date_visited": visited}
-        self.edit(self.open_inspection(schedule_id), **values)
+        [plan] = self.open_plans(schedule_id)
+        self.wait_until(visited or plan["inspections"]["date_visited"])
+        self.edit(plan["inspection_id"], **values)
         return next((plan["due_on"] for plan in self.open_plans(schedule_id)), None)
 
 

@@ -79,7 +79,7 @@ def expected(who: str, status: str, target: str) -> tuple:
         return 200, {"moved": 1, "already": 0}
     if status == target:
         return 200, {"moved": 0, "already": 1}
-    return 400, "23514", f"finding {KEYS[status]}: {status} -> {target}"
+    return 400, "23514", f"findings_move_check: finding {KEYS[status]}: {status} -> {target}"
 
 
 @pytest.mark.parametrize("who", [*sorted(EVERYONE), "max"])
@@ -217,8 +217,8 @@ def test_a_move_without_what_it_needs_is_refused(case: Callable, id_: int, argum
 
     response = move(case, "ada", id_, **arguments)
 
-    assert response.refusal == (400, "23514", "a finding cannot be moved in this way")
-    assert response.json["details"] == f"finding {id_}: {details}"
+    assert response.refusal == (400, "23514", "A finding cannot be moved in this way.")
+    assert response.json["details"] == f"findings_move_check: finding {id_}: {details}"
     assert stored_findings(case) == before
 
 

@@ -67,6 +67,7 @@ def patch_by_csv(agenda: ScheduleWorld, row: dict) -> Response:
 def test_each_write_closes_a_planned_inspection(agenda: ScheduleWorld, write: Callable) -> None:
     schedule_id = agenda.create()
     row = agenda.plans(schedule_id)[0]["inspections"]
+    agenda.wait_until("2026-01-31")
 
     response = write(agenda, row)
 
@@ -97,6 +98,7 @@ def test_inspection_without_a_plan_has_no_consequence(agenda: ScheduleWorld) -> 
 
 def test_response_shows_the_closed_inspection(agenda: ScheduleWorld) -> None:
     inspection_id = agenda.open_inspection(agenda.create())
+    agenda.wait_until("2026-01-31")
 
     [row] = agenda.root.patch(
         f"/inspections?id=eq.{inspection_id}&select=status,inspection_plans(outcome)",
@@ -233,7 +235,7 @@ def test_one_request_closes_a_thousand_inspections(agenda: ScheduleWorld) -> Non
     schedules = [agenda.body(title=f"Round {number}") for number in range(BULK)]
     assert agenda.root.post("/schedules", schedules).status == 201
     last = agenda.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
-    agenda.tick()
+    agenda.wait_until("2026-03-01")
 
     response = agenda.root.patch(
         f"/inspections?building_id=eq.{VACANT}", {"status": "completed", "date_visited": "2026-03-01"},
@@ -276,7 +278,7 @@ def statements(agenda: ScheduleWorld, monkeypatch: pytest.MonkeyPatch) -> list[s
 def test_statements_of_a_request_do_not_depend_on_its_rows(agenda: ScheduleWorld, statements: list[str]) -> None:
     def close(number: int) -> int:
         assert agenda.root.post("/schedules", [agenda.body(title=f"{number}.{n}") for n in range(number)]).status == 201
-        agenda.tick()
+        agenda.wait_until("2026-03-01")
         statements.clear()
         body = {"status": "completed", "date_visited": "2026-03-01"}
         assert agenda.root.patch("/inspections?building_id=eq.6&date_visited=eq.2026-01-31", body).status == 204
@@ -300,7 +302,7 @@ def test_status_without_a_plan_takes_no_further_statement(
 def test_concurrent_requests_leave_one_open_inspection(agenda: ScheduleWorld) -> None:
     schedule_id = agenda.create()
     inspection_id = agenda.open_inspection(schedule_id)
-    agenda.tick()
+    agenda.wait_until("2026-01-31")
     start, statuses = threading.Barrier(4), []
 
     def close(status: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.inspections.schedule_world import TODAY, ScheduleWorld, schedule_world
 
-OPEN_PLAN = (400, "23514", "an inspection that its schedule or case requires cannot be deleted: cancel it")
+OPEN_PLAN = (400, "23514", "A visit that its schedule or case requires cannot be deleted. Cancel it.")
 
 
 @pytest.fixture
@@ -195,6 +195,7 @@ def test_edited_inspection_of_a_deleted_schedule_is_free(agenda: ScheduleWorld) 
     [plan] = agenda.root.get(f"/inspection_plans?inspection_id=eq.{inspection_id}").json
     assert (plan["schedule_id"], plan["due_on"], plan["outcome"]) == (None, "2026-01-31", None)
 
+    agenda.wait_until("2026-03-01")
     agenda.edit(inspection_id, status="completed")
     assert len(agenda.root.get("/inspections").json) == before
     agenda.edit(inspection_id, status="scheduled")
@@ -212,14 +213,14 @@ def test_open_inspection_of_a_deleted_schedule_is_deleted(agenda: ScheduleWorld)
 def test_rolled_back_requests_leave_nothing(agenda: ScheduleWorld) -> None:
     schedule_id = agenda.create()
     inspection_id = agenda.open_inspection(schedule_id)
-    agenda.tick()
+    agenda.wait_until("2026-01-31")
     rollback = {"prefer": "tx=rollback"}
     before = agenda.plans(schedule_id)
     counts = [len(agenda.root.get(f"/{table}").json) for table in ("inspections", "inspection_plans", "schedules")]
 
     assert agenda.root.patch(f"/inspections?id=eq.{inspection_id}", {"status": "failed"}, **rollback).status == 204
     assert agenda.root.post("/schedules", agenda.body(title="Other"), **rollback).status == 201
-    assert agenda.root.patch(f"/schedules?id=eq.{schedule_id}", {"ended_on": TODAY}, **rollback).status == 204
+    assert agenda.root.patch(f"/schedules?id=eq.{schedule_id}", {"ended_on": "2026-01-31"}, **rollback).status == 204
     assert agenda.root.delete(f"/schedules?id=eq.{schedule_id}", **rollback).status == 204
 
     assert agenda.plans(schedule_id) == before

@@ -20,7 +20,7 @@ from tests.inspections.schedule_world import (
 NO_BUILDING = (404, "PT404", "Building not found")
 NO_INSPECTION = (404, "PT404", "Inspection not found")
 DENIED = (403, "42501")
-NOT_OPEN = (400, "23514", "only an open inspection of a schedule can be skipped")
+NOT_OPEN = (400, "23514", "Only an open visit of a schedule can be skipped.")
 
 
 @pytest.fixture
@@ -235,6 +235,7 @@ def test_skipped_inspection_stays_skipped(agenda: ScheduleWorld) -> None:
     schedule_id = agenda.create()
     inspection_id = agenda.open_inspection(schedule_id)
     skip(agenda, inspection_id)
+    agenda.wait_until("2026-01-31")
 
     agenda.edit(inspection_id, status="completed")
 

@@ -142,8 +142,8 @@ def test_next_inspection_has_the_current_values_of_the_schedule(api: Callable) -
 
     [plan] = agenda.open_plans(schedule_id)
     names = ("building_id", "inspection_type", "inspector_id", "date_visited")
-    assert [plan["inspections"][name] for name in names] == [3, "annual", None, "2026-02-15"]
-    assert plan["occurrence"] == 0
+    assert [plan["inspections"][name] for name in names] == [3, "annual", None, "2026-03-15"]
+    assert plan["occurrence"] == 1
 
 
 def test_round_of_a_case_gets_an_outcome_only(world: Callable) -> None:
@@ -176,7 +176,7 @@ def test_audit_log_names_the_caller_for_each_row(api: Callable) -> None:
     schedule_id = agenda.create()
     first = agenda.open_inspection(schedule_id)
     ada = agenda.api("ada")
-    agenda.tick()
+    agenda.wait_until("2026-01-31")
     last = agenda.root.get("/audit_log?select=id&order=id.desc&limit=1").json[0]["id"]
 
     assert ada.patch(f"/inspections?id=eq.{first}", {"status": "completed"}).status == 204

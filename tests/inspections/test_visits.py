@@ -137,7 +137,7 @@ def test_a_rolled_back_call_leaves_nothing(case: Callable, function: str) -> Non
 @pytest.mark.parametrize("status", OPEN_STATUSES)
 @pytest.mark.parametrize(
     ("day", "started_on"),
-    [(None, TODAY), ("2026-12-01", TODAY), (TODAY, TODAY), ("2026-11-03", "2026-11-03")],
+    [(None, TODAY), ("2026-12-01", TODAY), (TODAY, TODAY), ("2026-11-03", TODAY)],
     ids=["no day", "later", "today", "before"],
 )
 def test_start_of_a_visit(world: Callable, status: str | None, day: str | None, started_on: str) -> None:
@@ -157,12 +157,14 @@ def test_a_closed_visit_is_neither_started_nor_closed(world: Callable, function:
     rows = case_rows()
     rows["inspections"].append(inspection(1930, 1, status, TODAY))
     case = world(rows, MOMENT)
-    done = {"start_visit": "started", "close_visit": "closed"}[function]
+    message = {
+        "start_visit": f"The visit is {status} and cannot be started.",
+        "close_visit": f"The visit is {status} already and cannot be closed again.",
+    }[function]
 
     refused = call(case, "mia", function, 1930)
 
-    message = f"a completed, failed or cancelled inspection cannot be {done}"
-    assert refused.json == {"code": "23514", "message": message, "details": None, "hint": None}
+    assert refused.json == {"code": "23514", "message": message, "details": f"{function}_status_check", "hint": None}
     assert refused.status == 400
     assert status_of(case, 1930) == (status, TODAY)
 
@@ -288,7 +290,7 @@ def test_only_a_completed_or_failed_visit_is_reinspected(world: Callable, status
 
     refused = call(case, "ada", "reinspect", 1930)
 
-    assert refused.refusal == (400, "23514", "only a completed or failed inspection is re-inspected")
+    assert refused.refusal == (400, "23514", "Only a completed or failed visit is re-inspected.")
 
 
 def test_a_completed_visit_may_be_reinspected(world: Callable) -> None:
@@ -312,14 +314,26 @@ def test_a_case_has_one_open_round(case: Callable) -> None:
     assert call(case, "ada", "reinspect").json["round"] == 3
 
 
-def test_a_refused_round_leaves_the_visit_open(case: Callable) -> None:
-    call(case, "mia", "reinspect")
+def test_a_result_that_is_taken_back_takes_the_round_back(case: Callable) -> None:
+    reinspection = call(case, "mia", "reinspect").json["inspection_id"]
+
     assert case("ada").patch(f"/inspections?id=eq.{FAILED}", {"status": "in_progress"}).status == 204
+
+    assert case("ada").get(f"/inspections?id=eq.{reinspection}").json == []
+    closed = call(case, "mia", "close_visit", FAILED, p_status="failed", p_reinspect_on="2026-12-15").json
+    assert closed["reinspection_id"] > reinspection
+
+
+def test_a_result_stays_once_the_round_after_it_is_touched(case: Callable) -> None:
+    reinspection = call(case, "mia", "reinspect").json["inspection_id"]
+    case("root").database.own.extensions["walkthrough"].clock.unix += 1
+    assert call(case, "mia", "start_visit", reinspection).status == 200
     before = dump(case)
 
-    refused = call(case, "mia", "close_visit", FAILED, p_status="failed", p_reinspect_on="2026-12-15")
+    refused = case("ada").patch(f"/inspections?id=eq.{FAILED}", {"status": "scheduled"})
 
     assert (refused.status, refused.code) == (409, "23505")
+    assert refused.json["details"] == f"inspection_plans_next_touched: inspection {reinspection}"
     assert dump(case) == before
 
 
