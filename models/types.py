@@ -123,7 +123,9 @@ def read_string(text: str) -> str:
 
 DAY = datetime.timedelta(days=1)
 DATE_TEXT = re.compile(r"([0-9]{4})(?:([0-9]{2})([0-9]{2})|([-/])([0-9]{1,2})\4([0-9]{1,2}))(?![0-9])", re.ASCII)
+LONG_YEAR = re.compile(r"[0-9]{5,}([-/])[0-9]{1,2}\1[0-9]{1,2}(?![0-9])", re.ASCII)
 DATE_FORMS = "Write a date as 2024-01-31, 20240131, 2024/01/31 or 2024-1-31."
+TIME_FORMS = "Write a time of day as 20:20, 20:20:15 or 202015, with or without an offset such as +02:00 or Z."
 TIME_TEXT = re.compile(
     r"[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?|([0-9]{2})(?:([0-9]{2})(?:\.([0-9]{1,9}))?)?)"
     r"[ ]?(Z|z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?",
@@ -134,7 +136,9 @@ TIME_TEXT = re.compile(
 def read_day(text: str, name: str) -> tuple[datetime.date, str]:
     """Return the date at the start of a text, and the rest. Raise InvalidDatetime or DatetimeOutOfRange."""
     found = DATE_TEXT.match(text)
-    if found is None or found[1] == "0000":
+    if LONG_YEAR.match(text):
+        raise out_of_range(text)
+    if found is None:
         raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"', hint=DATE_FORMS)
     try:
         month, day = int(found[2] or found[5]), int(found[3] or found[6])
@@ -195,7 +199,7 @@ def read_time(text: str) -> str:
     name, stripped = "time", text.strip()
     rest = read_day(stripped, name)[1] if DATE_TEXT.match(stripped) else f" {stripped}"
     if not rest.startswith(" "):
-        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"', hint=TIME_FORMS)
     clock, _ = read_clock(rest, name, text)
     face = write_timestamp(datetime.datetime(1, 1, 1) + clock)[11:]  # noqa: DTZ001
     return "24:00:00" if clock == DAY else face
@@ -216,7 +220,7 @@ def read_clock(rest: str, name: str, text: str) -> tuple[datetime.timedelta, dat
     """Return the time since midnight, up to 24 hours, and the offset, from the text after a date."""
     found = TIME_TEXT.fullmatch(rest)
     if found is None:
-        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"')
+        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"', hint=TIME_FORMS)
     hours, minutes, seconds = int(found[1]), int(found[2] or found[5]), int(found[3] or found[6] or 0)
     microseconds = round(int((found[4] or found[7] or "0").ljust(9, "0")) / 1000)
     clock = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds, microseconds=microseconds)

@@ -16,7 +16,7 @@ from access.decorators import load_caller
 from access.policy import AccessRule
 from engine.current import reading
 from engine.query import execute
-from engine.query.catalog import Relation, UnknownPayloadColumn
+from engine.query.catalog import Relation
 from engine.query.read import plan
 from engine.query.shape import Column, Query, Shape
 from engine.query.statement import Binding
@@ -26,7 +26,7 @@ from models import User
 from routes.http.body import read_body
 from routes.http.middleware import respond
 from routes.postgrest import representation, requests
-from routes.postgrest.csv import separator_hint, without_titles
+from routes.postgrest.csv import require_header, without_titles
 from routes.postgrest.media import MediaType, parse_accept
 from routes.postgrest.payload import InvalidPayload, Payload, parse_payload
 from routes.postgrest.preferences import Handling, Missing, Operation, Preferences, Resolution, Return, parse_prefer
@@ -176,17 +176,8 @@ def written_columns(request: RelationRequest, payload: Payload) -> tuple[str, ..
     """Return the columns to write: those of `columns`, or the payload's keys."""
     columns = request.shape.columns
     if payload.lines is not None:
-        require_csv_header(request, payload)
+        require_header(request.relation, payload.keys, columns)
     return known_columns(request, payload.require_uniform().keys if columns is None else columns)
-
-
-def require_csv_header(request: RelationRequest, payload: Payload) -> None:
-    """Raise UnknownPayloadColumn for unknown names in a CSV's header, also where `columns` does not name them."""
-    try:
-        request.relation.require_payload_columns(payload.keys)
-    except UnknownPayloadColumn as unknown:
-        unknown.hint = (separator_hint(payload.keys[0]) if len(payload.keys) == 1 else None) or unknown.hint
-        raise
 
 
 def known_columns(request: RelationRequest, columns: tuple[str, ...]) -> tuple[str, ...]:

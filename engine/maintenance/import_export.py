@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from engine import audit
 from engine.query.catalog import Relation, catalog
+from engine.query.constraints import ConstraintViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import UNRESTRICTED
 from engine.query.statement import Binding, Statement
@@ -35,6 +36,8 @@ from models.types import DOUBLE, Bound
 
 IMPORT_SECONDS_MAX = 3_600.0
 BATCH_ROWS = 1_000
+NAMES_MAX = 100
+"""As the API allows in an object. No table has as many columns."""
 
 ACCOUNT_FIELDS = ("password", "app_metadata", "user_metadata", "banned_until")
 
@@ -51,10 +54,16 @@ class InvalidArchive(Fault):
     """A document that is no archive, or a row in it that cannot be inserted."""
 
 
-def import_archive(database: Database, archive: object, import_user: UserImporter) -> dict[str, int]:
+def import_archive(
+    database: Database,
+    archive: object,
+    import_user: UserImporter,
+    place_of: Callable[[str, int], str] = "{}[{}]".format,
+) -> dict[str, int]:
     """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive.
 
-    No domain rule runs: the archive holds the rows that the rules made.
+    No domain rule runs: the archive holds the rows that the rules made. `place_of`: the place of a table's row in the
+    user's file, for errors.
     """
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
@@ -63,15 +72,16 @@ def import_archive(database: Database, archive: object, import_user: UserImporte
         counts: dict[str, int] = {}
         for name in archive_tables():
             relation = catalog().relations[name]
-            accounts: list[tuple[int, str, dict[str, object]]] = []
-            for place, row in enumerate(tables.get(name, [])):
-                with locate_faults(name, place):
-                    user_id, account = import_row(transaction, relation, row)
+            accounts: list[tuple[str, str, dict[str, object]]] = []
+            for number, row in enumerate(tables.get(name, [])):
+                place = place_of(name, number)
+                with locate_faults(place):
+                    user_id, account = import_row(transaction, relation, row, place)
                 if relation.name == "users":
                     accounts.append((place, user_id, account))
             # After all users, since a banned user may come first and must not be the last super admin.
             for place, user_id, account in accounts:
-                with locate_faults(name, place):
+                with locate_faults(place):
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
@@ -80,15 +90,26 @@ def import_archive(database: Database, archive: object, import_user: UserImporte
 
 
 @contextmanager
-def locate_faults(name: str, place: int) -> Iterator[None]:
-    """Turn a fault of a row into InvalidArchive with the row's table and index."""
+def locate_faults(place: str) -> Iterator[None]:
+    """Turn a fault of a row into InvalidArchive with the place of the row and of the columns."""
     try:
         yield
+    except InvalidArchive:
+        raise
     except Fault as fault:
-        text = ": ".join(filter(None, (fault.message, fault.details)))
-        raise InvalidArchive(f"{name}[{place}]: {text}") from fault
+        columns = fault.columns if isinstance(fault, ConstraintViolation) else ()
+        raise InvalidArchive(f"{locate(place, columns)}: {text_of(fault)}") from fault
     except ValueError as error:  # a lone surrogate, or NaN
-        raise InvalidArchive(f"{name}[{place}]: {error}") from error
+        raise InvalidArchive(f"{place}: {error}") from error
+
+
+def locate(place: str, columns: Sequence[str]) -> str:
+    """Return the place of a row's columns, as the API names it."""
+    return f"{place}, column{'s' * (len(columns) > 1)} {', '.join(columns)}" if columns else place
+
+
+def text_of(fault: Fault) -> str:
+    return ": ".join(filter(None, (fault.message, fault.details, fault.hint)))
 
 
 def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -122,17 +143,17 @@ def has_no_rows(transaction: Transaction) -> bool:
     return not any(has_rows)
 
 
-def import_row(transaction: Transaction, relation: Relation, row: dict[str, object]) -> tuple[str, dict[str, object]]:
+def import_row(
+    transaction: Transaction, relation: Relation, row: dict[str, object], place: str
+) -> tuple[str, dict[str, object]]:
     """Insert a row. Return its id, as text, and its ACCOUNT_FIELDS."""
+    if len(row) > NAMES_MAX:
+        raise InvalidArchive(f"{place}: a row has at most {NAMES_MAX} names")
     columns_given = dict(row)
     names = ACCOUNT_FIELDS if relation.name == "users" else ()
     account = {name: columns_given.pop(name) for name in names if name in columns_given}
-    values: dict[str, Bound] = {}
-    for name, value in columns_given.items():
-        attribute = relation.payload_attribute(name)
-        values[name] = attribute.type.read_json(value)
-        if name == "id" and attribute.default is ColumnDefault.SEQUENCE:
-            require_id(relation, values[name], IMPORTED_ID_MAX)
+    relation.require_payload_columns(columns_given)
+    values = {name: read_value(relation, name, value, place) for name, value in columns_given.items()}
     for name, attribute in relation.attributes.items():
         if name not in values:
             value = default_value(relation, attribute, transaction, Binding(), row)
@@ -143,6 +164,18 @@ def import_row(transaction: Transaction, relation: Relation, row: dict[str, obje
     with diagnose_write(transaction, relation, lambda: values, []):
         transaction.run(statement.sql, statement.bind(Binding(new=tuple(values.values()))))
     return str(values.get("id")), account
+
+
+def read_value(relation: Relation, name: str, value: object, place: str) -> Bound:
+    """Return the value of a row's column. Raise InvalidArchive with the place of the row and the column."""
+    attribute = relation.attributes[name]
+    try:
+        converted = attribute.type.read_json(value)
+        if name == "id" and attribute.default is ColumnDefault.SEQUENCE:
+            require_id(relation, converted, IMPORTED_ID_MAX)
+    except Fault as fault:
+        raise InvalidArchive(f"{locate(place, (name,))}: {text_of(fault)}") from fault
+    return converted
 
 
 @lru_cache(maxsize=PLANS_MAX)

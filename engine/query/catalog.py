@@ -20,6 +20,7 @@ from models.fields import ColumnDefault, ColumnInfo, Model
 from models.types import ColumnType
 
 NAME_CHARACTERS_MAX = 64  # longer names are cut in messages
+NAMED_MAX = 20  # unknown columns in a message
 NO_IDENTIFIER = re.compile(r"[^a-z0-9]+")
 ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
 
@@ -123,12 +124,18 @@ class Relation:
         return self.attributes[name]
 
     def require_payload_columns(self, names: Iterable[str]) -> None:
-        """Raise UnknownPayloadColumn with all names that are no visible column, and the nearest column of each."""
-        unknown = [name for name in names if name not in self.attributes]
-        if not unknown:
+        """Raise UnknownPayloadColumn for names that are no visible column.
+
+        The fault has up to NAMED_MAX of them, and the nearest column of each.
+        """
+        every_unknown = [name for name in names if name not in self.attributes]
+        if not every_unknown:
             return
+        unknown = every_unknown[:NAMED_MAX]
         quoted = ", ".join(f"'{name[:NAME_CHARACTERS_MAX]}'" for name in unknown)
-        columns = "column" if len(unknown) == 1 else "columns"
+        if len(every_unknown) > NAMED_MAX:
+            quoted += f" and {len(every_unknown) - NAMED_MAX} other"
+        columns = "column" if len(every_unknown) == 1 else "columns"
         nearest = {name: self.nearest_column(name) for name in unknown}
         meant = ", ".join(
             f'"{column}" instead of "{name[:NAME_CHARACTERS_MAX]}"' for name, column in nearest.items() if column

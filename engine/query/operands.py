@@ -40,7 +40,10 @@ class Operands:
             return parameter(name)
         if flt.operator == "in" or flt.quantifier is not None:
             return self.value(
-                flt.value, lambda values: json_array(operator.prepare(dialect, kind, text) for text in values)
+                flt.value,
+                lambda values: json_array(
+                    operator.prepare(dialect, kind, text) if text is not None else None for text in values
+                ),
             )
         return self.value(flt.value, lambda text: operator.prepare(dialect, kind, text))
 

@@ -64,7 +64,7 @@ def read_moments(binding: Binding, place: int) -> Bound:
     """Return a timestamp operand, or a list of them as a JSON array, read in the request's preferred time zone."""
     value = binding.values[place]
     if isinstance(value, tuple):
-        return json_array(read_moment(text, binding) for text in value)
+        return json_array(read_moment(text, binding) if text is not None else None for text in value)
     return read_moment(str(value), binding)
 
 

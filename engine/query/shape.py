@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from models.errors import Fault
 
-Value = str | int | tuple[str, ...]
+Value = str | int | tuple[str | None, ...]
 """An operand as text (`eq.5` -> "5"), the elements of a list, a limit, or an offset."""
 
 

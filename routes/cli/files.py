@@ -6,6 +6,7 @@ import io
 import json
 import sys
 import textwrap
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,9 @@ FILE = click.Path(path_type=Path, readable=False, allow_dash=True)
 bp = Blueprint("files", __name__, cli_group=None)
 
 
+PlaceOf = Callable[[str, int], str]
+"""Names the place of a table's row in a file."""
+
 EXPECTED_ARCHIVE = (
     'a JSON object of tables and their rows is expected, such as {"clients": [{"name": "Acme"}]};'
     " CSV, or a JSON array of rows, needs --table NAME"
@@ -72,8 +76,8 @@ An omitted id is chosen. A user's row may also have a password.
 def import_file(file: Path, table: str | None) -> None:
     """Import FILE, completely or not at all. `-` is standard input."""
     try:
-        content = read_archive(read_input(file), table)
-        counts = import_export.import_archive(database(), content, import_user)
+        archive, place_of = read_archive(read_input(file), table)
+        counts = import_export.import_archive(database(), archive, import_user, place_of)
     except OSError as error:
         fail(f"{file}: {error.strerror}")
     except (ValueError, OverflowError, RecursionError) as error:
@@ -81,7 +85,7 @@ def import_file(file: Path, table: str | None) -> None:
     except import_export.InvalidArchive as fault:
         fail(fault.message)
     except Fault as fault:
-        fail(": ".join(filter(None, (str(file), fault.message, fault.details, fault.hint))))
+        fail(f"{file}: {import_export.text_of(fault)}")
     finally:
         checkpoint()  # also after a failure: on a full disk, this frees the WAL's space
     print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
@@ -96,15 +100,19 @@ def read_input(file: Path) -> str:
     return sys.stdin.buffer.read().decode()
 
 
-def read_archive(text: str, table: str | None) -> object:
-    """Return the tables of a JSON object, or of the rows of one table in JSON or CSV."""
+def read_archive(text: str, table: str | None) -> tuple[object, PlaceOf]:
+    """Return the tables of a JSON object, or of the rows of one table in JSON or CSV, and the places of their rows."""
     json_text = text.removeprefix(csv.BYTE_ORDER_MARK)
     if table is not None and json_text.lstrip()[:1] != "[":
         parsed = csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))
-        references = (each.column for each in catalog().relations[table].foreign_keys)
-        return {table: csv.without_titles(parsed.rows, parsed.header, references)[0]}
+        relation = catalog().relations[table]
+        references = (each.column for each in relation.foreign_keys)
+        rows, names = csv.without_titles(parsed.rows, parsed.header, references)
+        accounts = import_export.ACCOUNT_FIELDS if table == "users" else ()
+        csv.require_header(relation, tuple(name for name in names if name not in accounts))
+        return {table: rows}, lambda _, number: f"line {parsed.lines[number]}"
     content = json.loads(json_text, object_pairs_hook=import_export.unique_keys)
-    return content if table is None else {table: content}
+    return (content if table is None else {table: content}), "{}[{}]".format
 
 
 @bp.cli.command("export", cls=RecoveryCommand)

@@ -21,7 +21,7 @@ LENGTH = re.compile(r"[0-9]{1,18}")
 def read_body(bytes_max: int | None = None) -> bytes:
     """Return the whole body. Raise BodyTooLarge above `bytes_max` bytes, and BadRequest if it ends early.
 
-    A truncated body is refused because a truncated CSV is readonly_file a valid CSV.
+    A truncated body is refused because a truncated CSV may be a valid CSV.
     """
     environ = request_state.request().environ
     if bytes_max is None:

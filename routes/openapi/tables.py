@@ -150,7 +150,7 @@ def path(relation: Relation) -> Json:
         "put": write(
             "put",
             f"Create or replace a row of {name}",
-            [*filtered, "select", "columns", "PreferPut"],
+            [*filtered, "select", "PreferPut"],
             {
                 "200": rows(name, "Replaced; the new row."),
                 "201": rows(name, "Created; the new row."),

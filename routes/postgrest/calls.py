@@ -18,7 +18,7 @@ from engine.query.catalog import UnknownColumn
 from models.errors import Fault
 from routes.postgrest.conditions import parse_filter
 from routes.postgrest.lexer import ParseState, Unparsable
-from routes.postgrest.limits import LIMITS, excerpt
+from routes.postgrest.limits import LIMITS, TooManyNames, excerpt
 from routes.postgrest.media import MediaType, parse_content_type
 from routes.postgrest.operands import parse_array
 from routes.postgrest.payload import InvalidPayload, parse_payload
@@ -131,8 +131,11 @@ def read_query(query_string: bytes) -> CallInput:
 
 
 def call_parameters(query_string: bytes) -> dict[str, str]:
-    """Return the query's parameters except the reserved ones."""
-    return {key: value for key, value in pairs(query_string) if value is not None and key not in RESERVED_PARAMETERS}
+    """Return the query's parameters except the reserved ones; raise TooManyNames."""
+    sent = {key: value for key, value in pairs(query_string) if value is not None and key not in RESERVED_PARAMETERS}
+    if len(sent) > LIMITS.payload_columns:
+        raise TooManyNames(LIMITS.payload_columns)
+    return sent
 
 
 def reads_as_filter(name: str, text: str) -> bool:

@@ -110,7 +110,7 @@ def _parse_operation(
     scanner.expect(".", _OPERATOR)
     if operator == "is":
         return Filter(column, operator, path, negated, keyword=_parse_keyword(scanner))
-    value: str | tuple[str, ...]
+    value: str | tuple[str | None, ...]
     if operator == "in":
         value = parse_list(scanner, state.limits)
     elif quantifier:
@@ -119,7 +119,7 @@ def _parse_operation(
         value = parse_operand(scanner)
     if operator in PATTERNS:
         _limit_patterns(value, state.limits)
-    is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in as_tuple(value))
+    is_long = any(len(text) > SHORT_CHARACTERS_MAX for text in texts(value))
     return Filter(column, operator, path, negated, quantifier, None, state.add_value(value), is_long)
 
 
@@ -154,11 +154,12 @@ def _parse_keyword(scanner: Scanner) -> str:
     return keyword
 
 
-def _limit_patterns(value: str | tuple[str, ...], limits: Limits) -> None:
-    for pattern in as_tuple(value):
+def _limit_patterns(value: str | tuple[str | None, ...], limits: Limits) -> None:
+    for pattern in texts(value):
         if len(pattern) > limits.pattern_characters:
             raise LimitExceeded(limits.pattern_characters, "characters in a pattern")
 
 
-def as_tuple(value: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else value
+def texts(value: str | tuple[str | None, ...]) -> list[str]:
+    """Return the texts among a filter's values."""
+    return [value] if isinstance(value, str) else [each for each in value if each is not None]

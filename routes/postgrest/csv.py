@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from engine.query.catalog import Relation, UnknownPayloadColumn
 from models.errors import Fault
-from routes.postgrest.limits import LimitExceeded, Limits, excerpt
+from routes.postgrest.limits import LimitExceeded, Limits, TooManyNames, excerpt
 
 _CELL: Final = re.compile(r'"([^"]*(?:""[^"]*)*+)"|([^",\r\n]*)')
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
@@ -148,6 +149,26 @@ def separator_hint(text: str) -> str | None:
     return f"The separator of CSV is a comma. The header has {found}." if found is not None else None
 
 
+def require_header(relation: Relation, header: tuple[str, ...], columns: tuple[str, ...] | None = None) -> None:
+    """Raise UnknownPayloadColumn for unknown names of a header. With `columns`, its names have to be in the header."""
+    separator = separator_hint(header[0]) if len(header) == 1 else None
+    if columns is None:
+        try:
+            relation.require_payload_columns(header)
+        except UnknownPayloadColumn as unknown:
+            unknown.hint = separator or unknown.hint
+            raise
+        return
+    absent = [name for name in columns if name not in header]
+    if absent:
+        nearest = {relation.nearest_column(name): name for name in header if name not in columns}
+        meant = [f'"{name}" instead of "{excerpt(nearest[name])}"' for name in absent if name in nearest]
+        raise UnknownPayloadColumn(
+            f"The header of the CSV has no {', '.join(map(excerpt, absent))}",
+            hint=separator or (f"Perhaps you meant {', '.join(meant)}." if meant else None),
+        )
+
+
 def _parse_header(record: Record | None) -> tuple[str, ...]:
     if record is None:
         raise MalformedCsv("Empty or invalid csv", "A header line is expected.")
@@ -167,7 +188,7 @@ def _parse_records(text: str, limits: Limits) -> Iterator[Record]:
         cells: list[tuple[str, bool]] = []
         while True:
             if len(cells) == limits.payload_columns:
-                raise LimitExceeded(limits.payload_columns, "columns in a payload")
+                raise TooManyNames(limits.payload_columns)
             match = _CELL.match(text, position)
             assert match is not None  # an empty cell is a cell
             quoted, bare = match.groups()

@@ -37,6 +37,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     # Parsing
     lexer.Unparsable: (400, "PGRST100"),
     limits.LimitExceeded: (400, "PGRST100"),
+    limits.TooManyNames: (400, "54000"),
     encoding.Undecodable: (400, "PGRST100"),
     operands.MalformedArray: (400, "22P02"),
     limits.NumberOutOfRange: (400, "22003"),

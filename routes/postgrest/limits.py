@@ -60,6 +60,13 @@ class LimitExceeded(Fault):
         self.what = what
 
 
+class TooManyNames(LimitExceeded):
+    """An object, a form, a header or a call with more names than LIMITS.payload_columns (54000)."""
+
+    def __init__(self, bound: int) -> None:
+        super().__init__(bound, "names in an object, a form, a header or a call")
+
+
 class NumberOutOfRange(Fault):
     """A number that does not fit its type, bigint or double."""
 

@@ -76,16 +76,15 @@ def parse_list(scanner: Scanner, limits: Limits) -> tuple[str, ...]:
     return tuple(values) if values != [""] else ()
 
 
-def parse_array(literal: str, limits: Limits) -> tuple[str, ...]:
-    """Parse a one-dimensional PostgreSQL array literal without nulls; raise MalformedArray otherwise.
+def parse_array(literal: str, limits: Limits) -> tuple[str | None, ...]:
+    """Parse a one-dimensional PostgreSQL array literal; raise MalformedArray otherwise. An unquoted NULL is a null.
 
-    Differs from PostgREST: `{{1},{2}}`, `[1:2]={1,2}` and an unquoted NULL are refused. A null would make
-    `not.eq(any)` match no row.
+    Differs from PostgREST: `{{1},{2}}` and `[1:2]={1,2}` are refused.
 
     >>> parse_array('{ a b , "c,\\\\"d\\\\"", \\\\{e }', Limits())
     ('a b', 'c,"d"', '{e')
-    >>> parse_array("{}", Limits())
-    ()
+    >>> parse_array("{}", Limits()), parse_array('{a,null,"NULL"}', Limits())
+    ((), ('a', None, 'NULL'))
     >>> parse_array("{a,,b}", Limits())
     Traceback (most recent call last):
     routes.postgrest.operands.MalformedArray: malformed array literal: "{a,,b}"
@@ -102,13 +101,13 @@ class _Array:
         self.scanner = Scanner("array", literal)
         self.limits = limits
 
-    def values(self) -> tuple[str, ...]:
+    def values(self) -> tuple[str | None, ...]:
         scanner = self.scanner
         scanner.match(_SPACE)
         if not scanner.take("{"):
             raise self.refusal('Array value must start with "{".')
         scanner.match(_SPACE)
-        values: list[str] = []
+        values: list[str | None] = []
         while not (scanner.at("}") and not values):
             if len(values) == self.limits.list_values:
                 raise LimitExceeded(self.limits.list_values, "values in a list")
@@ -124,7 +123,7 @@ class _Array:
             raise self.refusal("Junk after closing right brace.")
         return tuple(values)
 
-    def element(self) -> str:
+    def element(self) -> str | None:
         if self.scanner.at('"'):
             quoted = self.scanner.match(_ARRAY_QUOTED)
             if not quoted:
@@ -137,7 +136,7 @@ class _Array:
             raise self.refusal(f"Unexpected {shown}.")
         bare = raw.rstrip(_SPACES)
         if bare.lower() == "null":
-            raise self.refusal("A list of values to compare with holds no nulls.")
+            return None
         if len(bare) < len(raw) and _ends_escaping(bare):
             bare += raw[len(bare)]
         return unescape(f'"{bare}"')

@@ -16,7 +16,7 @@ from models.errors import Fault
 from models.types import has_vanished
 from routes.postgrest.csv import BYTE_ORDER_MARK, parse_csv
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
-from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange, excerpt
+from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange, TooManyNames, excerpt
 from routes.postgrest.media import MediaType, parse_content_type
 
 Row = dict[str, object]
@@ -93,9 +93,10 @@ is_array=False, lines=None)
         table = parse_csv(_decode(body), limits)
         return Payload(table.rows, table.header, uniform=True, is_array=True, lines=table.lines)
     if media is MediaType.FORM:
-        return _single({key: value or "" for key, value in decode_pairs(body)})
+        return _single(parse_form(body, limits))
     parsed = _parse_json(_decode(body).removeprefix(BYTE_ORDER_MARK), limits)
     if isinstance(parsed, dict):
+        _limit_names(parsed, limits)
         return _single(parsed)
     if not isinstance(parsed, list):
         raise InvalidPayload(NO_OBJECTS)
@@ -104,7 +105,22 @@ is_array=False, lines=None)
         raise InvalidPayload(NO_OBJECTS, f"row {number} is no object")
     if len(parsed) > limits.payload_rows:
         raise LimitExceeded(limits.payload_rows, "rows in a payload")
+    for row in parsed:
+        _limit_names(row, limits)
     return _gather(parsed)
+
+
+def parse_form(body: bytes, limits: Limits) -> Row:
+    """Return the fields of a form; raise LimitExceeded. The last of several fields with the same name applies."""
+    body = body.removeprefix(BYTE_ORDER_MARK.encode())
+    if body.count(b"&") >= limits.payload_columns:
+        raise TooManyNames(limits.payload_columns)
+    return {key: value or "" for key, value in decode_pairs(body)}
+
+
+def _limit_names(row: Row, limits: Limits) -> None:
+    if len(row) > limits.payload_columns:
+        raise TooManyNames(limits.payload_columns)
 
 
 def _single(row: Row) -> Payload:

@@ -62,7 +62,7 @@ REFUSED_CSV = [
     ("header-alone", "/inspectors", "name", CSV, 400, "PGRST102", "no line end"),
     ("repeated-name", "/inspectors", "name,email,name\nAnn,x,Bob\n", CSV, 400, "PGRST102", '"name" twice'),
     ("repeated-without-rows", "/inspectors", "email,email\n", CSV, 400, "PGRST102", '"email" twice'),
-    ("unknown-with-columns", "/inspectors?columns=name", "name,e-mail\nAnn,a@x\n", CSV, 400, "PGRST204", '"email"'),
+    ("absent", "/inspectors?columns=name,email", "name,e-mail\nAnn,a@x\n", CSV, 400, "PGRST204", '"email"'),
     ("unknown-without-rows", "/buildings", "name,Client ID\n", CSV, 400, "PGRST204", '"client_id" instead of'),
     ("header-absent", "/inspectors", "Ann,x\n", "text/csv; header=absent", 415, "PGRST102", "header=absent"),
     ("header-absent-quoted", "/inspectors", "Ann,x\n", 'text/csv;header="absent"', 415, "PGRST102", "header=absent"),

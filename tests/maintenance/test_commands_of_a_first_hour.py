@@ -139,6 +139,40 @@ def test_refused_import_says_what_is_expected(tmp_path: Path, words: list[str], 
     assert databases.sql(tmp_path / "walkthrough.db", "SELECT count(*) FROM buildings") == [(0,)]
 
 
+LINES = "building_id,inspection_type,date_visited\n1,fire,2026-01-31\n\n,,\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "text", "expected"),
+    [
+        ("inspections", f"{LINES}1,fire,01/02/2024\n", ("line 5, column date_visited: ", '"01/02/2024"', "2024-01-31")),
+        ("inspections", f"{LINES}x,fire,2026-01-31\n", ("line 5, column building_id: ", 'bigint: "x"')),
+        ("inspections", f"{LINES}9,fire,2026-01-31\n", ("line 5, column building_id: ", "is not present")),
+        ("inspections", f"{LINES}1,,2026-01-31\n", ("line 5, column inspection_type: ", "null value")),
+        ("inspections", "building_id,date,Type 1,nots\n", ("'date', 'Type 1', 'nots'", '"notes" instead of "nots"')),
+        ("buildings", "name;client_id\nX;1\n", ("a comma. The header has a semicolon",)),
+        ("buildings", '[{"name": "X", "client_id": 1}, {"floors": "x"}]', ("buildings[1], column floors: ",)),
+        ("buildings", json.dumps([{f"x{n}": 1 for n in range(70_000)}]), ("buildings[0]: ", "at most 100 names")),
+        ("buildings", ",".join(f"x{n}" for n in range(101)) + "\n", ("at most 100 names",)),
+        ("buildings", json.dumps([{f"x{n}": 1 for n in range(100)}]), ("'x19' and 80 other columns",)),
+        ("users", "name,email,role,password\nX,x@a.org,boss,p\n", ("line 2, column role: ", "users_role_check")),
+    ],
+)  # fmt: skip
+def test_refused_rows_are_located_as_by_the_api(
+    tmp_path: Path, table: str, text: str, expected: tuple[str, ...]
+) -> None:
+    app = open_app(tmp_path / "walkthrough.db")
+    building = {"id": 1, "name": "Depot", "client_id": 1}
+    world = {"clients": [{"id": 1, "name": "Acme"}], "buildings": [building]}
+    import_world(app, tmp_path / "walkthrough.db", world)
+
+    ended = app.test_cli_runner().invoke(args=["import", "--table", table, "-"], input=text)
+
+    assert ended.exit_code != 0
+    assert [part for part in expected if part not in ended.output] == [], ended.output
+    assert len(ended.output) < 2_000
+
+
 def test_help_of_import_shows_both_formats() -> None:
     text = run("import", "--help").output
 

@@ -248,7 +248,7 @@ def test_invalid_account_fields_are_refused_with_their_row(app: object, tmp_path
         ({"users": [{"user_metadata": {"x": "\ud800"}}]}, "users[0]: 'utf-8' codec"),
         ({"users": [{"user_metadata": {"x": math.nan}}]}, "users[0]: Out of range float"),
         ({"inspectors": [{"no\nsuch": 1}]}, "inspectors[0]: Could not find the 'no\\nsuch'"),
-        ({"clients": [{"id": "a\nb\x1b[2J"}]}, "clients[0]: invalid input syntax for type bigint"),
+        ({"clients": [{"id": "a\nb\x1b[2J"}]}, "clients[0], column id: invalid input syntax for type bigint"),
         ({"no\nsuch": []}, 'there is no table "no\\nsuch"'),
     ],
 )

@@ -86,7 +86,7 @@ def test_csv_must_be_utf8(body: bytes) -> None:
 def test_csv_columns_are_limited() -> None:
     assert len(parse_body(",".join(map(str, range(100))) + "\n", CSV).rows) == 0
 
-    with pytest.raises(LimitExceeded, match="at most 100 columns"):
+    with pytest.raises(LimitExceeded, match="at most 100 names"):
         parse_body(",".join(map(str, range(101))), CSV)
 
 

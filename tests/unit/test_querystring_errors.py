@@ -124,7 +124,7 @@ OTHERS: list[tuple[str, type[Fault], str]] = [
         (f"x=eq(any).{literal}", MalformedArray, "malformed array literal")
         for literal in split_cells(
             '|1|{|}|{1|1,2}|{1,}|{,1}|{a,,b}|{a}b}|{a}{b}|{a}x|x{a}|{a"b"}|{"b"a}|{"a" x}|{"a|{a\\}|'
-            '{"a\\"}|{"}|{a{b}|{{a}}|{{1},{2}}|[1:2]={1,2}|{1,NULL}|{null}|{ Null }'
+            '{"a\\"}|{"}|{a{b}|{{a}}|{{1},{2}}|[1:2]={1,2}|{1,NULL|{null,}|{NULL NULL,{}'
         )
     ),
     ("id=eq.%ff", Undecodable, 'invalid byte sequence for encoding "UTF8": 0xff'),

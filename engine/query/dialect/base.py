@@ -102,17 +102,18 @@ class SqlDialect(ABC):
         values: Expression,
         kind: ColumnType,
     ) -> Expression:
-        """Return the condition that a comparison holds for any or for all elements of a JSON array."""
-        elements = self.json_elements(values)
+        """Return the condition that a comparison holds for any or for all elements of a JSON array.
+
+        A comparison with a null, of the column or in the array, is null. One that decides the condition outweighs it.
+        """
+        elements, others = self.json_elements(values), self.json_elements(values)
         holds = compare(column, self.json_element(elements, kind))
-        result: Expression
-        if quantifier == "any":
-            result = sa.exists().where(holds).select_from(elements)
-        else:
-            result = ~sa.exists().where(sa.not_(holds)).select_from(elements)
-        # A comparison of NULL with an element is NULL. Over an empty array there is no comparison.
-        has_elements = sa.exists().select_from(self.json_elements(values))
-        return sa.case((sa.and_(column.is_(None), has_elements), sa.null()), else_=result)
+        is_any = quantifier == "any"
+        decided = sa.exists().where(holds if is_any else sa.not_(holds)).select_from(elements)
+        is_null = sa.or_(column.is_(None), self.json_element(others, kind).is_(None))
+        unknown = sa.exists().where(is_null).select_from(others)
+        true, false = sa.true(), sa.false()
+        return sa.case((decided, true if is_any else false), (unknown, sa.null()), else_=false if is_any else true)
 
     @abstractmethod
     def like(self, column: Expression, pattern: Expression) -> Expression:

@@ -69,7 +69,7 @@ class GroupedSelect:
     def printed(self, page: Any) -> list[Output]:
         """Return the outputs over a page."""
         return [
-            Output(output.key, self.printable(output, page.c[f"c{position}"]), output.kind)
+            Output(output.key, self.printable(output, page.c[f"c{position}"]), output.kind, embed=output.embed)
             for position, output in enumerate(self.outputs)
         ]
 

@@ -19,6 +19,8 @@ from models.errors import Fault
 Expression = sa.ColumnElement[Any]
 
 TIMESTAMP_NAME = "timestamp with time zone"
+EMBED = "embed"
+"""The kind of an embed's JSON."""
 
 
 class UnknownAggregate(Fault):
@@ -41,6 +43,11 @@ class Output:
     aggregate: bool = False
     uncast: Expression | None = None
     embed: str | None = None
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the value comes from an embed."""
+        return self.embed is not None or self.kind == EMBED
 
 
 class ColumnProjection:
@@ -123,9 +130,15 @@ class ColumnProjection:
         return Output(key, self.in_time_zone(value, kind), kind, aggregate=True)
 
     def row(self, outputs: Iterable[Output]) -> Expression:
-        """Return a row as a JSON object. If two outputs have the same key, the later one is printed."""
-        by_key = {output.key: output for output in outputs}
-        return self.dialect.json_of_row((key, self.printed(output)) for key, output in by_key.items())
+        """Return a row as a JSON object.
+
+        Of several outputs with the same key the last is printed, and embeds follow columns. PostgREST prints all of
+        them in this order, and JSON parsers keep the last.
+        """
+        outputs = list(outputs)
+        by_key: dict[str, Output | None] = dict.fromkeys(output.key for output in outputs)
+        by_key |= {output.key: output for output in sorted(outputs, key=lambda each: each.is_embedded)}
+        return self.dialect.json_of_row((key, self.printed(output)) for key, output in by_key.items() if output)
 
     def printed(self, output: Output) -> Expression:
         """Return an output's value as JSON."""

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from engine.query.catalog import Relation, Relationship
 from engine.query.read.aggregates import GroupedSelect, has_aggregates
-from engine.query.read.columns import ColumnProjection, Output
+from engine.query.read.columns import EMBED, ColumnProjection, Output
 from engine.query.read.planner import AccessPath, Planner, without_direction
 from engine.query.shape import Column, Embed, Node
 from engine.query.statement import parameter
@@ -214,10 +214,10 @@ class SelectBuilder:
             return []
         if not relationship.to_one:
             array = self.json_array(self.embedded_rows(embed, relationship, source), source)
-            return [Output(embed.name, array, "embed")]
+            return [Output(embed.name, array, EMBED)]
         if has_aggregates(embed.node):
-            return [Output(embed.name, self.to_one_group(embed, relationship, source), "embed")]
-        return [Output(embed.name, self.to_one(embed, relationship, source), "embed")]
+            return [Output(embed.name, self.to_one_group(embed, relationship, source), EMBED)]
+        return [Output(embed.name, self.to_one(embed, relationship, source), EMBED)]
 
     def validate(self, embed: Embed, relationship: Relationship, source: JoinedRows) -> None:
         """Raise the errors in the filters and embeds of an empty embed, which prints nothing."""
@@ -275,7 +275,7 @@ class SelectBuilder:
             Output(
                 output.key,
                 self.json_array(page.select_value(self.columns.printed(output)), source),
-                "embed",
+                EMBED,
                 embed=embed.name,
             )
             for output in outputs
