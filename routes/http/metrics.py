@@ -13,13 +13,13 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, wraps
+from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from flask import Blueprint, Flask, Response, current_app, g, has_request_context, request
+from flask import Blueprint, Flask, Response, current_app, request
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -280,16 +280,10 @@ class MeasuredWriterLock(WriterLock):
         try:
             super().acquire(wait_seconds_max, joins=joins)
         finally:
-            observe_wait(self.observe, time.monotonic() - began)
-
-
-def observe_wait(observe: Observe, seconds: float) -> None:
-    observe(seconds)
-    if has_request_context():
-        g.lock_seconds = seconds
+            self.observe(time.monotonic() - began)
 
 
 def measure_lock_waits(served: Database, observe: Observe) -> None:
     if served.writer_lock is not None:
         served.writer_lock = MeasuredWriterLock(served.writer_lock.path, observe)
-    served.observe_wait = partial(observe_wait, observe)
+    served.observe_wait = observe

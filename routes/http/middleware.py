@@ -93,7 +93,6 @@ def finish_response(response: Response) -> Response:
         response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
     compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
-    request_log.add_server_timing(response)
     request_log.log(response)
     return response
 

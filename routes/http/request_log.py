@@ -1,4 +1,4 @@
-"""The request log: caller, path, status and time. It never holds query values, headers, tokens or bodies.
+"""The request log: caller, path, status and duration. It never holds query values, headers, tokens or bodies.
 
 serving/logging.py formats the lines.
 """
@@ -10,14 +10,13 @@ import re
 import time
 from secrets import token_hex
 
-from flask import Response, g
+from flask import Response
 
 from access import request_state
-from access.caller import SERVICE_CALLER, Caller
+from access.caller import Caller
 from routes.postgrest.limits import excerpt
 
 LOG = logging.getLogger("walkthrough")
-SERVER_TIMING_REQUEST = "HTTP_X_SERVER_TIMING"
 
 PROXY_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The accepted request ids of a proxy. No key or token has this form (docs/decisions/0019)."""
@@ -63,12 +62,3 @@ def log_incident(error: Exception) -> str:
     incident = request_id()
     LOG.error({"event": "incident", "request_id": incident}, exc_info=error)
     return incident
-
-
-def add_server_timing(response: Response) -> None:
-    """Add Server-Timing if the service key asks for it: it may read every row, so that the time tells it nothing."""
-    if request_state.request().environ.get(SERVER_TIMING_REQUEST) != "1" or g.get("caller") is not SERVICE_CALLER:
-        return
-    seconds = {"total": time.monotonic() - g.began, "lock": g.get("lock_seconds", 0.0)}
-    metrics = ", ".join(f"{name};dur={value * 1_000:.1f}" for name, value in seconds.items())
-    response.headers["Server-Timing"] = metrics

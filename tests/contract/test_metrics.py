@@ -1,4 +1,4 @@
-"""/metrics and Server-Timing: for the service key only, by route, summed over all workers."""
+"""/metrics: for the service key only, by route, summed over all workers."""
 
 import os
 import re
@@ -21,7 +21,6 @@ import inspections
 from engine.storage.writer_lock import LockTimeout
 from routes.http import metric_files as meters
 from routes.http.metrics import CACHES, MeasuredWriterLock, names_statements
-from tests.conftest import Api
 from tests.support import tokens
 
 pytestmark = pytest.mark.slow
@@ -449,28 +448,3 @@ def test_directory_is_private() -> None:
 
     assert directory.stat().st_mode & 0o777 == 0o700
     meters.remove_directory(directory)
-
-
-# Server-Timing
-
-
-def timing_of(api: Api, path: str = "/inspections", **headers: str) -> str | None:
-    return api.get(path, headers=headers).headers.get("Server-Timing")
-
-
-def test_server_timing_for_service_key_on_request(api: Callable) -> None:
-    expected = timing_of(api("service"), **{"X-Server-Timing": "1"})
-
-    assert re.fullmatch(r"total;dur=[0-9]+\.[0-9], lock;dur=[0-9]+\.[0-9]", expected)
-
-
-@pytest.mark.parametrize("who", ["root", "ada", "moe", "nobody"])
-def test_server_timing_hidden_from_others(api: Callable, who: str) -> None:
-    assert timing_of(api(who), **{"X-Server-Timing": "1"}) is None
-    if who != "nobody":  # without a user, the service key as apikey is the caller
-        assert timing_of(api(who), **{"X-Server-Timing": "1", "apikey": tokens.SERVICE_KEY}) is None
-
-
-@pytest.mark.parametrize("headers", [{}, {"X-Server-Timing": "0"}, {"X-Server-Timing": ""}])
-def test_server_timing_absent_by_default(api: Callable, headers: dict) -> None:
-    assert timing_of(api("service"), **headers) is None

@@ -13,6 +13,7 @@ import jinja2
 import pytest
 
 import config
+import settings
 from app import create_app
 from inspections.reporting.first_steps import OPTIONAL, FirstStep, StepState, read_first_steps
 from routes.cli import commands
@@ -28,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a database, and without DATABASE_URL in the environment."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setattr(config, "PROJECT", tmp_path)
+    monkeypatch.setattr(settings, "PROJECT", tmp_path)
     monkeypatch.setattr(config, "DEMONSTRATION", tmp_path / "instance" / "demo.db")
     return tmp_path
 
