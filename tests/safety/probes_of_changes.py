@@ -83,6 +83,25 @@ def token_of_recreated_user_is_refused(instance: ServiceInstance) -> None:
         instance.load(cast_world())
 
 
+def link_to_inspector_ends(change: Callable[[ServiceInstance], None], instance: ServiceInstance) -> None:
+    """Another role and a deactivation end the link of a user to an inspector."""
+    try:
+        instance.direct_database.sql("UPDATE inspectors SET user_id = ? WHERE id = 1", (MIA,))
+        change(instance)
+        [row] = [row for row in instance.rows("inspectors") if row["id"] == 1]
+        expect(row["user_id"] is None, row)
+    finally:
+        instance.load(cast_world())
+
+
+def another_role(instance: ServiceInstance) -> None:
+    send(instance, "root", "PATCH", f"/users?id=eq.{MIA}", {"role": "client_admin"})
+
+
+def deactivation(instance: ServiceInstance) -> None:
+    send(instance, "root", "PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "876000h"})
+
+
 def cascaded_grants_are_audited(instance: ServiceInstance) -> None:
     """Grants that a user's deletion removes have audit entries of the user's client."""
     instance.load(cast_world())
@@ -317,7 +336,8 @@ AUDITED_WRITES: list[tuple] = [
     ("POST", "/schedules", NEW_SCHEDULE,
      [("schedules", "insert", 1), ("inspections", "insert", 1), ("inspection_plans", "insert", 1)]),
     ("PATCH", "/schedules?inspection_type=eq.t", {"basis": "t"}, [("schedules", "update", 1)]),
-    ("PATCH", "/inspections?inspection_type=eq.t&date_visited=eq.2025-07-01", {"status": "completed"},
+    ("PATCH", "/inspections?inspection_type=eq.t&date_visited=eq.2025-07-01",
+     {"status": "completed", "date_visited": NOW[:10]},
      [("inspections", "update", 1), ("inspection_plans", "update", 1), ("inspection_plans", "insert", 1)]),
     ("DELETE", "/schedules?inspection_type=eq.t", None,
      [("schedules", "delete", 1), ("inspections", "delete", 1), ("inspection_plans", "delete", 1)]),
@@ -543,6 +563,16 @@ OTHER_PROBES = [
     Probe("a moved user's token is refused", frozenset(("cascade", "users")), token_of_moved_user_is_refused),
     Probe(
         "a recreated user's old token is refused", frozenset(("cascade", "users")), token_of_recreated_user_is_refused
+    ),
+    Probe(
+        "another role ends the link to an inspector",
+        frozenset(("cascade", "users")),
+        partial(link_to_inspector_ends, another_role),
+    ),
+    Probe(
+        "a deactivation ends the link to an inspector",
+        frozenset(("cascade", "credentials")),
+        partial(link_to_inspector_ends, deactivation),
     ),
     Probe("cascaded grants are audited", frozenset(("cascade", "users")), cascaded_grants_are_audited),
     Probe("token claims are compared with the user", frozenset(("session",)), claims_are_compared_with_user),

@@ -200,6 +200,10 @@ def drop_invalid_grants(outcome: WriteOutcome, table: str, old: dict, new: dict,
         outcome.revoked_ids.add(new["id"])
         for grants, (_, grantee, *_) in GRANTS.items():
             world[grants] = [row for row in world[grants] if row[grantee] != new["id"]]
+    if table == "users" and old["role"] != new["role"]:
+        world["inspectors"] = [
+            {**row, "user_id": None} if row.get("user_id") == new["id"] else row for row in world["inspectors"]
+        ]
     if table == "buildings" and old["client_id"] != new["client_id"]:
         drop_grants_of_client(world, "building_id", new["id"], old["client_id"])
     if table in ("buildings", "inspections"):
