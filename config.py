@@ -53,6 +53,7 @@ class Settings(TypedDict):
     ACCESS_TOKEN_SECONDS: int
     CORS_ORIGINS: tuple[str, ...] | None  # None: localhost on any port; ("*",): any
     TRUSTED_PROXIES: tuple[Network, ...]
+    URL_PREFIX: str  # without a slash at its end; empty at the root
     TIMEZONE: str  # an IANA name
     FINDING_DEADLINES: dict[str, tuple[int, str]]  # by severity: a number of "h" (hours) or "d" (days)
 
@@ -135,6 +136,11 @@ def file_url(path: Path) -> str:
 def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
     """Return HOST and PORT."""
     return _parse("HOST", environ.get("HOST")), _parse("PORT", environ.get("PORT"))
+
+
+def is_socket(host: str) -> bool:
+    """Return whether HOST is the path of a Unix socket, with `unix:` before it."""
+    return host.startswith("unix:")
 
 
 def log_level(environ: Mapping[str, str] = os.environ) -> str:

@@ -46,13 +46,15 @@ POSTGRESQL = ("engine.postgres.schema", "engine.query.dialect.postgresql")
 
 KEYS_DRAWN = "no keys.json beside the database: created new keys; tokens signed with older keys are invalid"
 
+SOCKET_MODE = 0o660  # a proxy in the service's group may connect, and its headers count
+
 wsgi_app = "wsgi:app"
 chdir = str(PROJECT)
 proc_name = "walkthrough"
 
 # This machine only by default: outside a local network, put a buffering proxy in front.
 _host, _port = read_setting(configuration.bind_address)
-bind = [f"[{_host}]:{_port}" if ":" in _host else f"{_host}:{_port}"]
+bind = [ports.address_text(_host if configuration.is_socket(_host) else (_host, _port))]
 
 # SQLite has one writer. Two processes keep two cores busy with reads.
 workers = 2
@@ -130,6 +132,8 @@ def on_starting(server: Arbiter) -> None:
         if (lack := descriptors.descriptor_shortage()) is not None:
             raise checks.StartRefused(lack)
         checks.require_temporary_directory(server.cfg.worker_tmp_dir)
+        if any(isinstance(address, str) for address in server.address):
+            server.cfg.set("reuse_port", False)  # workers share a Unix socket: each bind would replace the file
         checks.refuse_taken_addresses(server.address)
         server.ports = ports.PortClaims()
         server.ports.claim(server.address)
@@ -153,8 +157,12 @@ def on_starting(server: Arbiter) -> None:
 
 
 def when_ready(server: Arbiter) -> None:
-    """Log the addresses. gunicorn would log the arbiter's sockets, but each worker listens on its own."""
-    logging.getLogger("walkthrough").info({"event": "listening", "addresses": bind})
+    """Log the addresses, also those of `--bind`. gunicorn would log the arbiter's sockets; workers have their own."""
+    for address in server.address:
+        if isinstance(address, str):
+            Path(address).chmod(SOCKET_MODE)
+    addresses = [ports.address_text(address) for address in server.address]
+    logging.getLogger("walkthrough").info({"event": "listening", "addresses": addresses})
 
 
 def on_reload(server: Arbiter) -> None:

@@ -22,6 +22,8 @@ PROJECT = Path(__file__).resolve().parent
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 SQLITE_DRIVERS = ("sqlite", "sqlite+pysqlite")  # any PostgreSQL URL uses psycopg
 DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # 24 CFR 982.404 and NSPIRE
+PREFIX = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")  # without dot segments
+SOCKET_PATH_BYTES_MAX = 107  # Linux; macOS has 103
 DEADLINE = re.compile(r"([a-z_]+)=([1-9][0-9]{0,4})([hd])")
 DEADLINES_MAX = {"h": 8_760, "d": 3_660}
 
@@ -173,6 +175,27 @@ def read_network(text: str) -> Network:
         raise ValueError(f"names '{text}', which is not an address or network") from error
 
 
+def read_prefix(value: object) -> str:
+    """Return a path without a slash at its end.
+
+    >>> read_prefix("/inspections/"), read_prefix("/")
+    ('/inspections', '')
+    """
+    prefix = read_text(value).rstrip("/")
+    if not PREFIX.fullmatch(prefix):
+        raise ValueError("is a path such as /inspections, of letters, digits and . _ ~ -")
+    return prefix
+
+
+def read_host(value: object) -> str:
+    """Return a host, or the path of a Unix socket with `unix:` before it."""
+    host = read_text(value)
+    path = host.removeprefix("unix:")
+    if path != host and not (path.startswith("/") and 1 < len(os.fsencode(path)) <= SOCKET_PATH_BYTES_MAX):
+        raise ValueError(f"is unix: and an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes, not '{host}'")
+    return host
+
+
 def read_time_zone(value: object) -> str:
     name = read_text(value)
     try:
@@ -234,7 +257,9 @@ ORIGINS = (
     "list of origins that read answers, such as `https://app.example` or `capacitor://localhost`; `*` for all;"
     " by default localhost, any port"
 )
-PROXIES = "list of addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` count"
+PROXIES = "list of addresses or networks whose `X-Forwarded-For`, `-Proto` and `-Prefix` count ([below](#proxy))"
+UNDER = "the path under which a proxy publishes the service, such as `/inspections`"
+HOST = "the address to listen on, or a Unix socket such as `unix:/run/walkthrough/walkthrough.sock`"
 ZONE = "the IANA name of the zone that decides which day is today, such as `America/New_York`. Timestamps stay in UTC."
 CORRECTION = "by severity, hours (`h`) or days (`d`) to correct a finding. Days end at 23:59:59 in `TIMEZONE`."
 LEVELS = "`debug`, `info`, `warning`, `error` or `critical`"
@@ -252,9 +277,10 @@ SETTINGS = (
     Setting("ACCESS_TOKEN_SECONDS", "3600", whole_number(120, 7 * 24 * 3_600), LIFETIME),
     Setting("CORS_ORIGINS", None, read_origins, ORIGINS),
     Setting("TRUSTED_PROXIES", None, read_networks, PROXIES, empty=()),
+    Setting("URL_PREFIX", None, read_prefix, UNDER, empty=""),
     Setting("TIMEZONE", "UTC", read_time_zone, ZONE),
     Setting("FINDING_DEADLINES", DEADLINES, read_deadlines, CORRECTION),
-    Setting("HOST", "127.0.0.1", read_text, "the address to listen on", is_of_process=True),
+    Setting("HOST", "127.0.0.1", read_host, HOST, is_of_process=True),
     Setting("PORT", "8000", whole_number(1, 65_535), "the port to listen on", is_of_process=True),
     Setting("KEEPALIVE_SECONDS", "75", whole_number(1, 3_600), IDLE, is_of_process=True),
     Setting("LOG_LEVEL", "info", read_log_level, LEVELS, is_of_process=True),

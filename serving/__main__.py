@@ -20,8 +20,7 @@ from engine.storage.server_lock import AlreadyServed, is_served
 from serving.start import checks as start
 from serving.start import demo
 from serving.start.commands import CommandFailed
-
-DESCRIPTION = "Serve Walkthrough. The first start creates keys and database."
+from serving.start.ports import address_text
 
 
 def main(arguments: list[str]) -> None:
@@ -34,15 +33,10 @@ def main(arguments: list[str]) -> None:
 
 def _environ(arguments: list[str]) -> dict[str, str]:
     """Return the environment for gunicorn and flask, with the command line's settings."""
-    parser = argparse.ArgumentParser(prog="bin/serve", description=DESCRIPTION, allow_abbrev=False)
-    host, port = config.bind_address({})
-    parser.add_argument("--host", help=f"address to listen at (HOST, default {host})")
-    parser.add_argument("--port", help=f"port to listen at (PORT, default {port})")
-    parser.add_argument(
-        "--demo",
-        action="store_true",
-        help="serve a fictional portfolio from a database of its own, to this machine only",
-    )
+    parser = argparse.ArgumentParser(prog="bin/serve", add_help=False, allow_abbrev=False)
+    parser.add_argument("--host")
+    parser.add_argument("--port")
+    parser.add_argument("--demo", action="store_true")
     options = parser.parse_args(arguments)
     changes = {"HOST": options.host, "PORT": options.port}
     environ = config.environment(**{name: text for name, text in changes.items() if text is not None})
@@ -58,10 +52,11 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     config.refuse_arguments(environ)
     config.log_level(environ)  # gunicorn would report a wrong one after all other output
     host, port = config.bind_address(environ)
-    start.refuse_taken_addresses([(host, port)])
+    is_socket = config.is_socket(host)
+    start.refuse_taken_addresses([host.removeprefix("unix:") if is_socket else (host, port)])
     settings = config.prepare(None, environ)
     _warn_without_keys(settings)
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    url = ("https://…" if is_socket else f"http://{address_text((host, port))}") + settings["URL_PREFIX"]
     path = config.database_path(settings["DATABASE_URL"])
     if is_served(path):  # before the address is printed
         raise start.StartRefused(str(AlreadyServed(path)))
@@ -69,7 +64,8 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     if path is not None:
         start.load("app")  # before the time of the check begins
         start.require_usable(None, partial(start.create_database, settings))
-    lines = _addresses(url, settings, path)
+    lines = [f"listening    {host}"] if is_socket else []
+    lines += _addresses(url, settings, path)
     if is_demo:
         lines += [demo.introduce(environ, url, settings["ANON_KEY"] or "")]
     else:

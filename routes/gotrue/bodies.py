@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
-from flask import Response, current_app, g, request
+from flask import Response, g, request
 
 from access.access_token import AUDIENCE
 from access.accounts import throttle
@@ -113,11 +113,7 @@ def version_header(requested: str | None) -> str:
 
 
 def client_address() -> str:
-    return throttle.client_address(
-        request.environ.get("REMOTE_ADDR") or "",
-        request.headers.get("X-Forwarded-For"),
-        current_app.config["TRUSTED_PROXIES"],
-    )
+    return throttle.origin_of(request.environ.get("REMOTE_ADDR") or "")
 
 
 def request_deadline() -> Deadline:

@@ -26,6 +26,7 @@ from routes.http.body import JSON_BYTES_MAX
 from routes.http.compression import compress_response
 from routes.http.denials import DenialLog, DeniedRequest
 from routes.http.flask_app import ApiResponse, with_common_headers
+from routes.http.proxies import Proxied, add_prefix
 from routes.http.unsupported import unsupported_call
 from routes.postgrest import calls, errors, requests
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
@@ -47,7 +48,7 @@ def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
     app.url_map.merge_slashes = False
     app.extensions["walkthrough.render"] = (errors.render_fault, sign_in_renderer)
     app.extensions["walkthrough.denials"] = DenialLog()
-    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign,assignment]
+    app.wsgi_app = Proxied(with_common_headers(app.wsgi_app), app.config)  # type: ignore[method-assign]
     app.before_request(start_request)
     app.after_request(finish_response)
     app.register_error_handler(Fault, handle_fault)
@@ -92,6 +93,8 @@ def finish_response(response: Response) -> Response:
         # After the response was sent.
         response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
+    if prefix := request_state.request().environ["SCRIPT_NAME"]:
+        add_prefix(response, prefix)
     compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
     request_log.log(response)
     return response

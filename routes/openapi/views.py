@@ -51,8 +51,11 @@ FILES: Final = {
     "favicon-32x32.png": (LIBRARY, "image/png"),
 }
 
-STATIC: Final = StaticFiles("docs", FILES, POLICY)
+STATIC: Final = StaticFiles("/docs", FILES, POLICY)
 DOCUMENTS_KEY: Final = "walkthrough.documents"
+
+ROOTS: Final = {False: '"servers": [{"url": "/"}]', True: '"basePath": "/"'}
+"""By `as_swagger`, the text in a document that names the path of the API."""
 
 bp = Blueprint("docs", __name__)
 root = Blueprint("root", __name__)
@@ -64,7 +67,11 @@ def document_text(*, as_swagger: bool) -> str:
     if as_swagger not in texts:
         document = openapi_document(FUNCTIONS.values())
         texts[as_swagger] = json.dumps(swagger_document(document) if as_swagger else document, ensure_ascii=False)
-    return texts[as_swagger]
+    text = texts[as_swagger]
+    if prefix := request.script_root:
+        root = ROOTS[as_swagger]
+        text = text.replace(root, root.replace('"/"', f'"{prefix}"'), 1)
+    return text
 
 
 def serves_browsers(view: Callable[[], Response]) -> Callable[[], Response]:
@@ -106,7 +113,7 @@ def page_response(page_name: str) -> Response:
     """Return a page of PAGE. Its links to files carry their hashes."""
     page = (PAGE / page_name).read_text(encoding="utf-8")
     for name in FILES:
-        page = page.replace(f'"docs/{name}"', f'"{STATIC.url(name)}"')
+        page = page.replace(f'"/docs/{name}"', f'"{STATIC.url(name)}"')
     return Response(page, 200, {"Content-Type": HTML, "Content-Security-Policy": POLICY})
 
 

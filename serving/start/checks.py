@@ -199,13 +199,32 @@ def require_temporary_directory(directory: str | None) -> None:
 
 
 def refuse_taken_addresses(addresses: Iterable[object]) -> None:
-    """Raise StartRefused if a server answers at one of the addresses: with SO_REUSEPORT a second bind succeeds."""
+    """Raise StartRefused if a server answers at one of the addresses: gunicorn's bind would succeed."""
     for address in addresses:
         match address:
             case (str() as host, int() as port):
                 _refuse_taken(host, port)
-            case _:  # the path of a Unix socket, which cannot be bound twice
-                continue
+            case str() as path:
+                _refuse_taken_socket(Path(path))
+
+
+def _refuse_taken_socket(path: Path) -> None:
+    """gunicorn replaces the file of a socket, also of one that is in use."""
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as probe:
+        probe.settimeout(PROBE_SECONDS_MAX)
+        try:
+            probe.connect(str(path))
+        except FileNotFoundError as error:
+            if path.parent.is_dir():
+                return
+            raise StartRefused(f"cannot listen at unix:{path}: there is no directory {path.parent}") from error
+        except ConnectionRefusedError as error:
+            if path.is_socket():  # of a server that was killed
+                return
+            raise StartRefused(f"cannot listen at unix:{path}: the file is no socket") from error
+        except OSError as error:
+            raise StartRefused(f"cannot listen at unix:{path}: {error.strerror or error}") from error
+    raise StartRefused(f"something already answers at unix:{path}")
 
 
 def _refuse_taken(host: str, port: int) -> None:

@@ -20,6 +20,21 @@ from pathlib import Path
 HAS_ABSTRACT_SOCKETS = sys.platform == "linux"
 
 
+def address_text(address: object) -> str:
+    """Return an address as gunicorn's `bind` has it.
+
+    >>> address_text(("::1", 8000)), address_text(("localhost", 8000)), address_text("/run/walkthrough.sock")
+    ('[::1]:8000', 'localhost:8000', 'unix:/run/walkthrough.sock')
+    """
+    match address:
+        case (str() as host, int() as port, *_):
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        case str() as path:
+            return path if path.startswith("unix:") else f"unix:{path}"
+        case _:
+            return str(address)
+
+
 class PortTaken(Exception):
     """Another server has claimed the port, or the claim failed. The message is one line."""
 

@@ -73,9 +73,12 @@ class BufferingWorker(StoppableWorker):
             if error.errno in NOT_ACCEPTED:
                 return
             raise
+        server = listener.getsockname()
+        if isinstance(server, str):  # a Unix socket
+            client, server = ("unix:", 0), ("localhost", 80)
         sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
         self.nr_conns += 1
-        conn = ClientConnection(self.cfg, sock, client, listener.getsockname())
+        conn = ClientConnection(self.cfg, sock, client, server)
         self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
         self._watch(conn)
 

@@ -1,20 +1,17 @@
 """Rate limits: attempts on an account, attempts from an origin, and disclosures of taken e-mails."""
 
-import ipaddress
 import pathlib
 from collections.abc import Iterator
 
 import pytest
 
 from access.accounts import email_disclosure, throttle
-from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_digest, client_address, sign_in_attempt
+from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_digest, sign_in_attempt
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, Role
 from engine.current import database
 from tests.conftest import ADA, MOE
 from tests.support.signin import ORIGIN, OTHER_ORIGIN, Service, open_service
-
-PROXIES = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8:1::/48")]
 
 
 @pytest.fixture
@@ -46,31 +43,7 @@ def guess(origin: str = ORIGIN, email: str = "moe@acme.example", user_id: str | 
     return sign_in_attempt(email, origin, user_id)
 
 
-# Addresses
-
-
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "found"),
-    [
-        pytest.param("192.0.2.7", None, "192.0.2.7", id="peer"),
-        pytest.param("192.0.2.7", "6.6.6.6", "192.0.2.7", id="header-of-an-untrusted-client"),
-        pytest.param("10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-says"),
-        pytest.param("10.0.0.1", "6.6.6.6, 192.0.2.7", "192.0.2.7", id="only-its-own-word"),
-        pytest.param("10.0.0.1", "6.6.6.6,192.0.2.7,10.0.0.2", "192.0.2.7", id="two-proxies"),
-        pytest.param("10.0.0.1", None, "10.0.0.1", id="proxy-says-nothing"),
-        pytest.param("10.0.0.1", "", "10.0.0.1", id="proxy-says-empty"),
-        pytest.param("10.0.0.1", "6.6.6.6, unknown", "10.0.0.1", id="proxy-says-no-address"),
-        pytest.param("10.0.0.1", "10.0.0.2", "10.0.0.2", id="proxies-all-the-way"),
-        pytest.param("::ffff:192.0.2.7", None, "192.0.2.7", id="v4-in-v6"),
-        pytest.param("::ffff:10.0.0.1", "192.0.2.7", "192.0.2.7", id="proxy-v4-in-v6"),
-        pytest.param("2001:db8:2::1", None, "2001:db8:2::/64", id="v6-by-network"),
-        pytest.param("2001:db8:1::1", "[2001:db8:2::9]", "2001:db8:2::/64", id="v6-proxy"),
-        pytest.param("", None, "", id="no-peer"),
-        pytest.param("unix:", "6.6.6.6", "unix:", id="socket-file"),
-    ],
-)
-def test_client_address(peer: str, forwarded: str | None, found: str) -> None:
-    assert client_address(peer, forwarded, PROXIES) == found
+# Accounts
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -35,6 +36,15 @@ class Server:
 
     url: str
     directory: Path
+    socket: str | None = None  # the path of its Unix socket
+
+    def is_live(self) -> bool:
+        """Return whether the service answers, or accepts a connection at its socket; raise OSError or TransportError."""
+        if self.socket is None:
+            return httpx.get(f"{self.url}/live").status_code == 200
+        with closing(socket.socket(socket.AF_UNIX)) as probe:
+            probe.connect(self.socket)
+        return True
 
     @property
     def log(self) -> str:
@@ -74,10 +84,9 @@ def load(directory: Path) -> Path:
 def serving(directory: Path, **settings: str) -> Iterator[Server]:
     """Run gunicorn over `directory`/walkthrough.db; wait for its first response and for its end."""
     port = free_port()
-    server = Server(f"http://127.0.0.1:{port}", directory)
-    env = environment(
-        DATABASE_URL=databases.url(directory / "walkthrough.db"), HOST="127.0.0.1", PORT=str(port), **settings
-    )
+    path = settings.get("HOST", "").partition("unix:")[2] or None
+    server = Server(f"http://127.0.0.1:{port}", directory, path)
+    env = environment(DATABASE_URL=databases.url(directory / "walkthrough.db"), PORT=str(port), **settings)
     with (directory / "gunicorn.log").open("wb") as log:
         process = start(env, log)
         try:
@@ -103,9 +112,9 @@ def wait_until_live(process: subprocess.Popen, server: Server) -> None:
     while time.monotonic() < deadline:
         assert process.poll() is None, f"gunicorn ended: {server.log}"
         try:
-            if httpx.get(f"{server.url}/live").status_code == 200:
+            if server.is_live():
                 return
-        except httpx.TransportError:
+        except (httpx.TransportError, OSError):
             time.sleep(POLL_SECONDS)
     raise AssertionError(f"no answer at {server.url}/live: {server.log}")
 

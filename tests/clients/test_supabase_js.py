@@ -27,23 +27,24 @@ def outcomes(server: Server) -> Callable[[str], dict[str, str | None]]:
     """`outcomes("read")` runs a suite once, and returns the failure of each of its tests, or None."""
     node.installed()
 
-    @cache
-    def run(suite: str) -> dict[str, str | None]:
-        ran = subprocess.run(
-            [str(node.NODE), "--test-reporter=./reporter.js", f"{suite}.test.js"],
-            cwd=node.JS,
-            env={"SERVICE": json.dumps(service_environment(server)), "PATH": "/usr/bin:/bin"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SUITE_SECONDS_MAX,
-            check=False,
-        )
-        lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
-        assert lines, f"Node ran no test: {ran.stdout}{ran.stderr}"
-        return {test["name"]: test["reason"] for test in map(json.loads, lines)}
+    return cache(lambda suite: run_suite(suite, server))
 
-    return run
+
+def run_suite(suite: str, server: Server) -> dict[str, str | None]:
+    """Run a suite; return the failure of each of its tests, or None."""
+    ran = subprocess.run(
+        [str(node.NODE), "--test-reporter=./reporter.js", f"{suite}.test.js"],
+        cwd=node.JS,
+        env={"SERVICE": json.dumps(service_environment(server)), "PATH": "/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SUITE_SECONDS_MAX,
+        check=False,
+    )
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
+    assert lines, f"Node ran no test: {ran.stdout}{ran.stderr}"
+    return {test["name"]: test["reason"] for test in map(json.loads, lines)}
 
 
 def service_environment(server: Server) -> dict:

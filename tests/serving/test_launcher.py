@@ -171,6 +171,7 @@ def launch(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> Non
     for name, value in environ_for(directory, **more).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(os, "execve", execve)
+    monkeypatch.setattr(start, "SILENT_SECONDS_MAX", 60.0)
     monkeypatch.chdir(directory)
     with pytest.raises(GunicornExecuted):
         launcher.main([])

@@ -97,13 +97,6 @@ def test_start_without_a_temporary_directory_is_refused(monkeypatch):
         start.require_temporary_directory(None)
 
 
-def test_listening_addresses_are_logged(server):
-    [line] = [line for line in server.lines() if line.get("event") == "listening"]
-
-    assert line["addresses"] == [f"127.0.0.1:{server.port}"]
-    assert not [line for line in server.lines() if "Listening" in line.get("message", "")]
-
-
 @pytest.mark.parametrize("is_existing", [True, False])
 def test_new_keys_for_an_existing_database_are_logged(tmp_path, is_existing):
     if is_existing:

@@ -47,6 +47,7 @@ def test_documented_defaults():
         "ACCESS_TOKEN_SECONDS": 3600,
         "CORS_ORIGINS": None,
         "TRUSTED_PROXIES": (),
+        "URL_PREFIX": "",
         "TIMEZONE": "UTC",
         "FINDING_DEADLINES": {
             "life_threatening": (24, "h"), "severe": (24, "h"), "moderate": (30, "d"), "low": (60, "d")
@@ -178,6 +179,8 @@ def test_last_secret_key_signs_and_all_verify():
             (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1")),
             id="proxies",
         ),
+        pytest.param("URL_PREFIX", "/inspections/", "/inspections", id="prefix"),
+        pytest.param("URL_PREFIX", "/", "", id="prefix-of-the-root"),
         pytest.param(
             "FINDING_DEADLINES",
             "severe=1h, life_threatening=2h,low=4d,moderate=3d",
@@ -210,6 +213,9 @@ def test_environment_values_are_parsed(name, stated, parsed):
         pytest.param({"CORS_ORIGINS": "https://*.a.example"}, "match no origin", id="origin-of-many"),
         pytest.param({"CORS_ORIGINS": "file:///a"}, "is not an origin", id="origin-without-host"),
         pytest.param({"TRUSTED_PROXIES": "proxy"}, "not an address or network", id="proxy-by-name"),
+        pytest.param({"URL_PREFIX": "inspections"}, "URL_PREFIX is a path such as", id="prefix-without-slash"),
+        pytest.param({"URL_PREFIX": "/a/../b"}, "URL_PREFIX is a path such as", id="prefix-with-dots"),
+        pytest.param({"URL_PREFIX": "//a"}, "URL_PREFIX is a path such as", id="prefix-of-a-host"),
         pytest.param({"DATABASE_URL": "walkthrough.db"}, "no.* database URL", id="no-url"),
         pytest.param({"DATABASE_URL": "sqlite:///file:a.db"}, "file: URI", id="uri"),
         pytest.param({"DATABASE_URL": "sqlite://host/a.db"}, "and nothing else", id="file-at-host"),

@@ -156,7 +156,7 @@ def read_page(query: ListQuery, after: int | None, size: int) -> tuple[list[Row]
 def incomplete_line(query: ListQuery, last: int | None, reason: str) -> str:
     """Return the line that marks an incomplete file, with the URL of the rows that it lacks."""
     after = last or 0
-    url = request.host_url.rstrip("/") + query.csv_url(("id", f"gt.{after}"))
+    url = request.url_root.rstrip("/") + query.csv_url(("id", f"gt.{after}"))
     return csv_text([[f"NOT COMPLETE. Ends after number {after}: {reason} The rest: {url}"]])
 
 

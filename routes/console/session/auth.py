@@ -6,7 +6,6 @@ session. The Sec-Fetch-Site header can only refuse a request; it never allows on
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -262,19 +261,9 @@ def delete_session_cookie(response: Response) -> None:
 
 
 def set_cookie(response: Response, name: str, value: str, path: str, seconds: int | None = None) -> None:
-    response.set_cookie(name, value, max_age=seconds, path=path, secure=is_https(), httponly=True, samesite="Strict")
-
-
-def is_https() -> bool:
-    """Return whether the browser used TLS, either directly or to a trusted proxy."""
-    if request.scheme == "https":
-        return True
-    try:
-        peer = ipaddress.ip_address(request.environ.get("REMOTE_ADDR") or "")
-    except ValueError:
-        return False
-    is_trusted = any(peer in network for network in current_app.config["TRUSTED_PROXIES"])
-    return is_trusted and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+    response.set_cookie(
+        name, value, max_age=seconds, path=path, secure=request.is_secure, httponly=True, samesite="Strict"
+    )
 
 
 def is_cross_site_without_cookies() -> bool:

@@ -5,6 +5,7 @@ Every target is a page of the console, so a link cannot send a browser to anothe
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from flask import current_app, request
@@ -15,6 +16,7 @@ from routes.console.session.auth import PATH
 
 NO_RETURN_PATHS = (f"{PATH}/sign-", f"{PATH}/static")
 NOT_FOUND_ENDPOINT = "console.not_found"
+DOT = re.compile("%2e", re.IGNORECASE)  # browsers read it as a dot in a segment of dots
 QUERY_CHARACTERS = "!$&'()*+,-./:;=?@_~%"  # left unquoted in a query string
 
 
@@ -27,11 +29,14 @@ def safe_redirect(path: str) -> str:
     ('', '', '/console/why?person=[')
     >>> safe_redirect("/console/sign-out"), safe_redirect("/console/é")
     ('', '')
+    >>> safe_redirect("/console/../../x"), safe_redirect("/console/%2E./x"), safe_redirect("/console/why?a=../b")
+    ('', '', '/console/why?a=../b')
     """
     # A path with this prefix has neither a scheme nor a host.
     is_console = path.startswith(f"{PATH}/") and not path.startswith(NO_RETURN_PATHS)
     is_plain = path.isascii() and path.isprintable() and "\\" not in path
-    return path if is_console and is_plain else ""
+    segments = DOT.sub(".", re.split("[?#]", path, maxsplit=1)[0]).split("/")
+    return path if is_console and is_plain and not {".", ".."} & set(segments) else ""
 
 
 def requested_url() -> str:

@@ -21,7 +21,7 @@ async function refresh() {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), TIMEOUT_MS);
   try {
-    const response = await fetch("/console/kiosk/board", { signal: controller.signal, cache: "no-store", redirect: "manual" });
+    const response = await fetch("kiosk/board", { signal: controller.signal, cache: "no-store", redirect: "manual" });
     if (response.status === 401 || response.type === "opaqueredirect") {
       document.getElementById("content").replaceChildren();
       showStatus("This kiosk display is signed out.");
