@@ -39,7 +39,7 @@ class Server:
     socket: str | None = None  # the path of its Unix socket
 
     def is_live(self) -> bool:
-        """Return whether the service answers, or accepts a connection at its socket; raise OSError or TransportError."""
+        """Return whether the service answers, or takes a connection at its socket; raise OSError or TransportError."""
         if self.socket is None:
             return httpx.get(f"{self.url}/live").status_code == 200
         with closing(socket.socket(socket.AF_UNIX)) as probe:
