@@ -41,7 +41,7 @@ SECURITY_SCHEMES: Final[Json] = {
         "type": "apiKey",
         "in": "header",
         "name": "apikey",
-        "description": "Identifies the client application. It is not secret.",
+        "description": "The public key identifies the client application. The service key needs no token beside it.",
     },
     "JWT": {
         "type": "http",
@@ -61,7 +61,7 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
         "openapi": "3.1.0",
         "info": {"title": "Walkthrough", "description": DESCRIPTION, "version": config.__version__},
         "servers": SERVERS,
-        "security": [{"apikey": [], "JWT": []}],
+        "security": [{"apikey": [], "JWT": []}, {"apikey": []}],
         "tags": list(tags(relations)),
         "paths": {
             "/": root(),

@@ -256,11 +256,6 @@ def paths() -> Json:
                 ],
             )
         },
-        "/auth/v1/signup": {
-            "post": call(
-                "sign_up", "Always refused: administrators create the users", {}, (401, 422, 500), security=APIKEY_ONLY
-            )
-        },
         "/auth/v1/settings": read(
             "settings", "The sign-in methods", json_response("The settings.", OBJECT), (401, 500), security=APIKEY_ONLY
         ),

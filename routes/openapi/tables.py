@@ -47,6 +47,7 @@ def prefers(*preferences: str) -> Json:
 # An enum of one value: client generators do not support `const` without a type.
 SCHEMA_NAME: Final[Json] = {"type": "string", "enum": [PROFILE]}
 COUNT: Final[Json] = {"type": "integer", "minimum": 0}
+CONDITIONS: Final[Json] = {"type": "string", "pattern": r"^\(.+\)$"}
 
 PARAMETERS: Final[Json] = {
     "select": parameter(
@@ -57,8 +58,8 @@ PARAMETERS: Final[Json] = {
     "offset": parameter("query", "offset", "The number of rows to skip.", COUNT),
     "columns": parameter("query", "columns", "The body's columns to write."),
     "on_conflict": parameter("query", "on_conflict", "The unique columns that identify an existing row in an upsert."),
-    "and": parameter("query", "and", "`(column.eq.1,or(…))`: all conditions hold."),
-    "or": parameter("query", "or", "`(column.eq.1,other.is.null)`: any condition holds."),
+    "and": parameter("query", "and", "`(column.eq.1,or(…))`: all conditions hold.", CONDITIONS),
+    "or": parameter("query", "or", "`(column.eq.1,other.is.null)`: any condition holds.", CONDITIONS),
     "Range": parameter("header", "Range", "`0-19`: rows, counted from 0, intersected with limit and offset."),
     "AcceptProfile": parameter("header", "Accept-Profile", "The schema.", SCHEMA_NAME),
     "ContentProfile": parameter("header", "Content-Profile", "The schema.", SCHEMA_NAME),
@@ -134,7 +135,11 @@ def path(relation: Relation) -> Json:
             f"Create {name}",
             ["select", "columns", "on_conflict", "PreferInsert"],
             {
-                "201": rows(name, "Created.", Location=ref("headers", "Location")),
+                "201": rows(
+                    name,
+                    "Created. The rows are in the body with `return=representation` only.",
+                    Location=ref("headers", "Location"),
+                ),
                 "200": rows(name, "All rows existed; they were merged or left unchanged."),
             },
             request_body=body({"anyOf": [created, array(created)]}),

@@ -20,8 +20,16 @@ SWAGGER = "application/openapi+json"
 JSON = "application/json"
 SUPABASE_ROOTS = ("/rest/v1", "/rest/v1/")
 ROOTS = ("/", *SUPABASE_ROOTS)
-UNDOCUMENTED = {"/audit_log", "/metrics", "/docs", "/docs/{name}", "/rpc/{name}", "/auth/v1/.well-known/jwks.json"}
-"""Routes that are no part of the data API's: the operator's, the page, and what answers to no function.
+UNDOCUMENTED = {
+    "/audit_log",
+    "/metrics",
+    "/docs",
+    "/docs/{name}",
+    "/rpc/{name}",
+    "/auth/v1/.well-known/jwks.json",
+    "/auth/v1/signup",
+}
+"""Routes that are no part of the data API's: the operator's, the page, and what is always refused.
 Nor is the console, all of which stands under /console/: it answers people, not programs."""
 OFTEN_HIDDEN = ("password_hash", "encrypted_password", "sqlite", "gunicorn", "service_key", "metrics")
 

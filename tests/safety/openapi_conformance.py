@@ -3,15 +3,18 @@
 Schemathesis takes seconds to import, so only the tests that need this module import it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 import schemathesis
 from flask import Flask
 from hypothesis import given
-from schemathesis.checks import not_a_server_error
+from schemathesis import GenerationMode, Response
+from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.core.failures import FailureGroup, ServerError
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -23,7 +26,13 @@ from tests.safety.service_instances import ServiceInstance
 from tests.support import tokens
 
 CONFORMANCE_FAILURES = (FailureGroup, ServerError)
-CHECKS = (not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance)
+CHECKS = (
+    not_a_server_error,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 # With `return=minimal` the response has no body, so it has no documented media type.
 CHECKS_OF_EMPTY_RESPONSE = (not_a_server_error, status_code_conformance)
 
@@ -41,6 +50,33 @@ def api_operations(app: Flask) -> Iterator[object]:
         yield found.ok()
 
 
+def check_coverage(instance: ServiceInstance, who: str | None, methods: Collection[str], cases_max: int) -> int:
+    """Send up to `cases_max` requests of Schemathesis' coverage phase to each operation with one of these methods.
+
+    Return the number of requests; raise CONFORMANCE_FAILURES.
+    """
+    instance.load(cast_world())
+    schema = schemathesis.openapi.from_wsgi("/", instance.app, headers={"apikey": tokens.ANON_KEY})
+    headers = headers_of(instance, who)
+    sent = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.method.upper() not in methods:
+            continue
+        cases = schema.iter_coverage_cases(
+            operation, generation_modes=list(GenerationMode), generation_config=schema.config.generation
+        )
+        for case in islice(cases, cases_max):
+            sent += 1
+            response = case.call(headers=headers)
+            case.validate_response(response, checks=checks_of(response), headers=headers)
+    return sent
+
+
+def checks_of(response: Response) -> tuple[CheckFunction, ...]:
+    return CHECKS if response.content else CHECKS_OF_EMPTY_RESPONSE
+
+
 def check_operations(instance: ServiceInstance, who: str | None, examples: int) -> int:
     """Send `examples` requests to every operation, and return their number. Raise CONFORMANCE_FAILURES."""
     instance.load(cast_world())
@@ -53,8 +89,7 @@ def check_operations(instance: ServiceInstance, who: str | None, examples: int) 
             nonlocal sent
             sent += 1
             response = case.call(headers=headers_of(instance, who))
-            checks = CHECKS if response.content else CHECKS_OF_EMPTY_RESPONSE
-            case.validate_response(response, checks=checks, headers=headers_of(instance, who))
+            case.validate_response(response, checks=checks_of(response), headers=headers_of(instance, who))
 
         send_case()
     return sent

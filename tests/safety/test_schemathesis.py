@@ -9,6 +9,7 @@ from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.service_instances import ServiceInstance
 
 COMMIT_EXAMPLES = scaled_count(3)
+COVERAGE_CASES_MAX = scaled_count(60)
 LONG_EXAMPLES = 500
 CALLERS = ("root", "ada", "moe", None)
 
@@ -23,6 +24,20 @@ def test_responses_conform_to_openapi(
     openapi_conformance: ModuleType, instance: ServiceInstance, who: str | None
 ) -> None:
     assert openapi_conformance.check_operations(instance, who, COMMIT_EXAMPLES) > 100
+
+
+def test_responses_to_reads_of_the_coverage_phase_conform(
+    openapi_conformance: ModuleType, instance: ServiceInstance
+) -> None:
+    assert openapi_conformance.check_coverage(instance, "root", {"GET"}, LONG_EXAMPLES) > 1_000
+
+
+def test_responses_to_writes_of_the_coverage_phase_conform(
+    openapi_conformance: ModuleType, instance: ServiceInstance
+) -> None:
+    sent = openapi_conformance.check_coverage(instance, "root", {"POST", "PUT", "PATCH", "DELETE"}, COVERAGE_CASES_MAX)
+
+    assert sent > 1_000
 
 
 @pytest.mark.long
