@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.functions import function
 from access.parameters import id_array, required_parameter
-from access.policy import ADMINS, CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, SUPER_ADMINS, AccessRule
+from access.policy import ADMINS, SUPER_ADMINS, AccessRule
+from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES
 from access.roles import GrantKind, Role
 from engine.query import execute
 from engine.query.catalog import catalog

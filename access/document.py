@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from access.policy import POLICIES, Policy, no_row
-from access.predicate import AllOf, AnyOf, Predicate
+from access.policy import POLICIES, Policy
+from access.predicates import AllOf, AnyOf, Predicate, no_row
 from access.roles import Role
 from engine.query.rule import Action
 from models import RESOURCES
@@ -43,7 +43,7 @@ def table_text() -> str:
 def words_of(predicate: Predicate) -> str:
     """Return a predicate in words: a semicolon means or, a comma means and.
 
-    >>> from access.policy import all_of, any_of, building_grant, client_ownership
+    >>> from access.predicates import all_of, any_of, building_grant, client_ownership
     >>> words_of(any_of(client_ownership, building_grant)), words_of(all_of(client_ownership, building_grant))
     ('rows of their client; granted buildings', 'rows of their client, granted buildings')
     """

@@ -14,18 +14,18 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.functions import function
 from access.parameters import required_parameter
-from access.policy import (
-    EVERY_ROLE,
+from access.policy import EVERY_ROLE, POLICIES, AccessRule, PermissionDenied
+from access.predicates import (
+    CALLER,
     GRANT_TABLES,
-    POLICIES,
-    AccessRule,
-    PermissionDenied,
+    AnyOf,
+    Predicate,
+    alias,
     building_grant,
     every_row,
     inspection_grant,
     through_building,
 )
-from access.predicate import CALLER, AnyOf, Predicate, alias
 from access.roles import GrantKind, Role
 from access.session import caller_of_user
 from engine.query.catalog import catalog

@@ -19,7 +19,8 @@ import sqlalchemy as sa
 
 from access.access_token import REFUSED, Claims, RefusedClaims
 from access.caller import Caller
-from access.policy import GRANT_TABLES, INSPECTOR_ROLE, VISIT_DAYS
+from access.policy import INSPECTOR_ROLE
+from access.predicates import GRANT_TABLES, VISIT_DAYS
 from access.roles import GrantKind, GrantProfile, Role, grant_profile
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement, parameter

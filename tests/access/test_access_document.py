@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from access import document, policy
+from access import document, predicates
 from access.document import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
-from access.predicate import AnyOf
+from access.predicates import AnyOf
 from access.roles import Role
 from inspections.functions import FUNCTIONS
 from models import RESOURCES, AuditLog, Building, FindingEvent, Inspection, InspectionPlan
@@ -36,7 +36,7 @@ def test_super_admin_reads_all_rows_and_writes_all_except_those_of_the_service()
     rules = {model: POLICIES[model][Role.SUPER_ADMIN] for model in RESOURCES.values()}
 
     for model in (AuditLog, FindingEvent, InspectionPlan):
-        assert rules.pop(model) == Policy(read=policy.every_row)
+        assert rules.pop(model) == Policy(read=predicates.every_row)
     assert set(rules.values()) == {EVERYTHING}
 
 
@@ -54,5 +54,5 @@ def test_every_reason_of_an_explanation_is_documented() -> None:
         for model in (Building, Inspection):
             read = POLICIES[model][role].read
             for rule in read.parts if isinstance(read, AnyOf) else (read,):
-                name = role.value if rule is policy.every_row else rule.__name__
+                name = role.value if rule is predicates.every_row else rule.__name__
                 assert f"| `{name}` |" in text, name

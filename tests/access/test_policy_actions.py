@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from access.policy import POLICIES, Policy, client_ownership, every_row, no_row
+from access.policy import POLICIES, Policy
+from access.predicates import client_ownership, every_row, no_row
 from access.roles import Role
 from engine.query.rule import Action
 from models import Finding

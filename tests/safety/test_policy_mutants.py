@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy as sa
 from flask import g
 
-from access import decorators, policy
+from access import decorators, policy, predicates
 from access.caller import SERVICE_CALLER
 from access.functions import Function
-from access.policy import POLICIES, Policy, every_row, no_row
-from access.predicate import CALLER, AllOf, AnyOf, Predicate, alias, equals, in_subquery
+from access.policy import POLICIES, Policy
+from access.predicates import CALLER, AllOf, AnyOf, Predicate, alias, equals, every_row, in_subquery, no_row
 from access.roles import GrantKind, GrantProfile, Role
 from inspections.functions import FUNCTIONS
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
@@ -110,10 +110,10 @@ def variants(predicate: Predicate) -> Iterator[tuple[str, Predicate]]:
             if changed is no_row:
                 continue
             yield f"{name_of(part)} {name}", kind((*parts[:place], changed, *parts[place + 1 :]))
-    if predicate is policy.own_manager:
-        yield "of any role", policy.client_ownership
+    if predicate is predicates.own_manager:
+        yield "of any role", predicates.client_ownership
         yield "of any client", manager_of_any_client
-    if predicate is policy.to_own_manager:
+    if predicate is predicates.to_own_manager:
         yield "for any role", to_any_user_of_client
 
 
@@ -150,9 +150,9 @@ IMPLIED_BY_MUTANTS = [
 
 def grants_of_any_user(patch: Patch, instance: ServiceInstance) -> None:
     def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> sa.ColumnElement[bool]:
-        if kind not in profile.kinds or (profile.role, kind) not in policy.GRANT_TABLES:
+        if kind not in profile.kinds or (profile.role, kind) not in predicates.GRANT_TABLES:
             return sa.false()
-        grants = policy.GRANT_TABLES[profile.role, kind]
+        grants = predicates.GRANT_TABLES[profile.role, kind]
         grant = alias(grants.model, f"rule_{kind.value}_grants")
         return in_subquery(key, grant.c[grants.target], sa.true())
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from access.policy import CLIENT_ADMIN, POLICIES, client_ownership
-from access.predicate import alias, in_subquery
+from access.policy import POLICIES
+from access.predicates import CLIENT_ADMIN, alias, client_ownership, in_subquery
 from models import AuditLog, Building
 from tests.safety.history_generator import SERVICE, HistoryGenerator
 from tests.safety.hypothesis_settings import scaled_count

@@ -40,7 +40,7 @@ WEB_IMPORTERS = {
 
 WEB_FREE = ("routes/postgrest/",)
 IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
-ROLE_NAMES = {"access/policy.py", "access/roles.py", "access/assignments.py"}
+ROLE_NAMES = {"access/policy.py", "access/predicates.py", "access/roles.py", "access/assignments.py"}
 """The files that name a role."""
 
 SHARED_FUNCTIONS_MAX = 30

@@ -6,8 +6,9 @@ matrix. A process of its own, since a model cannot be taken back.
 
 from typing import ClassVar
 
-from access import policy
-from access.policy import EVERYTHING, Policy, client_ownership
+from access import policy, predicates
+from access.policy import EVERYTHING, Policy
+from access.predicates import client_ownership
 from access.roles import Role
 from models import RESOURCES
 from models.fields import ColumnDefault, Model, column, references
@@ -34,7 +35,7 @@ RESOURCES["elevators"] = Elevator
 policy.POLICIES[Elevator] = {
     Role.SUPER_ADMIN: EVERYTHING,
     Role.CLIENT_ADMIN: Policy(read=client_ownership, write=client_ownership),
-    Role.CLIENT_MANAGER: Policy(read=policy.no_row),
+    Role.CLIENT_MANAGER: Policy(read=predicates.no_row),
 }
 
 

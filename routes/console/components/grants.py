@@ -1,6 +1,6 @@
 """Grants of buildings and inspections: their holders, the roles that may receive one, and what a grant reveals.
 
-The access rule decides what a user sees, `access/policy.py` names the table of each grant, and
+The access rule decides what a user sees, `access/predicates.py` names the table of each grant, and
 `access/assignments.py` creates grants.
 """
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from access import assignments, explain, policy
 from access.assignments import InvalidGrantee
 from access.caller import Caller
-from access.policy import GRANT_TABLES, AccessRule, GrantTable
+from access.policy import AccessRule
+from access.predicates import GRANT_TABLES, GrantTable
 from access.roles import GrantKind, Role
 from engine.current import reading
 from engine.query.rule import Action

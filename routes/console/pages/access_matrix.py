@@ -15,7 +15,8 @@ from flask import Response, g, request
 from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.decorators import load_caller
-from access.policy import GRANT_TABLES, AccessRule
+from access.policy import AccessRule
+from access.predicates import GRANT_TABLES
 from access.roles import GrantKind, GrantProfile, Role
 from engine.current import writing
 from engine.query.rule import Action

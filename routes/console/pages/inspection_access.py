@@ -11,7 +11,7 @@ from access import explain
 from access.caller import Caller
 from access.decorators import load_caller
 from access.explain import Reason
-from access.policy import GRANT_TABLES, inspection_grant
+from access.predicates import GRANT_TABLES, inspection_grant
 from access.roles import GrantKind, Role
 from engine.current import reading, writing
 from engine.query.rule import Action
