@@ -53,7 +53,7 @@ def test_open_inspection_is_not_deleted(browse: Callable, api: Callable, schedul
     answer = browse("ada").send(f"{inspection}/delete")
 
     assert answer.status_code == 400
-    assert "an inspection that its schedule or case requires cannot be deleted: cancel it" in answer.text
+    assert "A visit that its schedule or case requires cannot be deleted. Cancel it." in answer.text
     assert history(api, schedule_path) == [("2026-01-31", None)]
 
 

@@ -109,7 +109,7 @@ def test_completed_visit_names_its_open_findings(browse: Callable, api: Callable
         ("close_visit", {"status": ""}, "Result is required."),
         ("close_visit", {"status": "failed", "date_visited": "soon"}, "soon"),
         ("close_visit", {"status": "completed", "reinspect_on": "2026-04-01"}, "Only a failed visit is re-inspected."),
-        ("reinspect", {"date_visited": "2026-04-01"}, "only a completed or failed inspection is re-inspected"),
+        ("reinspect", {"date_visited": "2026-04-01"}, "Only a completed or failed visit is re-inspected."),
     ],
 )
 def test_problem_returns_the_form_with_its_input(
