@@ -13,7 +13,7 @@ from flask import Flask
 
 import config
 from access.access_token import TokenSigner
-from access.decorators import Authenticator
+from access.authentication import Authenticator
 from engine.attach import attach
 from engine.maintenance import check
 from engine.storage.server_lock import is_served

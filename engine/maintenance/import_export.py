@@ -22,7 +22,7 @@ from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import UNRESTRICTED
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.insert import IMPORTED_ID_MAX, default_value, require_id
+from engine.query.write.row_layout import IMPORTED_ID_MAX, default_value, require_id
 from engine.query.write.statements import WriteBuilder
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted

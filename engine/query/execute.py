@@ -24,17 +24,8 @@ from engine.query.write.constraint_diagnosis import (
     remaining_reference,
 )
 from engine.query.write.domain_rules import DOMAIN_RULES, Key
-from engine.query.write.insert import (
-    Conflict,
-    Insertion,
-    InsertRows,
-    Row,
-    WriteResult,
-    convert_value,
-    default_value,
-    keys_as_json,
-    require_id,
-)
+from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResult, keys_as_json
+from engine.query.write.row_layout import Row, convert_value, default_value, require_id
 from engine.query.write.row_security import protected_column, require_allowed
 from engine.query.write.upsert import insert_new, require_target, upsert
 from engine.storage.library_limits import VALUE_BYTES_MAX

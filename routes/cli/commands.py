@@ -16,7 +16,7 @@ from access.accounts import people
 from engine.current import database
 from engine.maintenance import check as database_check
 from engine.maintenance import clock_reset
-from engine.query.write.insert import ID_MAX
+from engine.query.write.row_layout import ID_MAX
 from engine.schema.description import ENGINES, SQLITE
 from engine.schema.script import schema_script, write_schemas
 from engine.storage.server_lock import is_served

@@ -11,8 +11,9 @@ from access import request_state
 from access.accounts import own_account, people
 from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import IssuedSession, Scope
+from access.authentication import authenticator
 from access.caller import Caller
-from access.decorators import authenticator, load_caller, public, requires_apikey, requires_user
+from access.decorators import load_caller, public, requires_apikey, requires_user
 from engine.current import reading
 from models.errors import Fault
 from routes.gotrue import bodies

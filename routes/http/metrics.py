@@ -36,7 +36,8 @@ from prometheus_client.registry import Collector
 
 import config
 from access import request_state
-from access.decorators import authenticator, set_requirement
+from access.authentication import authenticator
+from access.decorators import set_requirement
 from access.session import InvalidApiKey
 from engine.current import database
 from engine.query.read import plan as read_plan

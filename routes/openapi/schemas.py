@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from access.parameters import Parameter
 from engine.query.catalog import Attribute, Relation
-from engine.query.write.insert import CHOSEN_ID_MAX
+from engine.query.write.row_layout import CHOSEN_ID_MAX
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 from routes.openapi.parts import Json, record

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import g
 
-from access import decorators
+from access import authentication, decorators
 from access.access_token import Claims
 from access.caller import Caller
 from access.roles import GRANT_PROFILES
@@ -24,7 +24,8 @@ Apply = Callable[[Patch, ServiceInstance], None]
 
 
 def apikey_off(patch: Patch, instance: ServiceInstance) -> None:
-    patch.setattr(decorators, "check_apikey", lambda *_: None)
+    for module in (authentication, decorators):
+        patch.setattr(module, "check_apikey", lambda *_: None)
 
 
 def caller_lookup_off(patch: Patch, instance: ServiceInstance) -> None:

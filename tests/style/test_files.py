@@ -18,7 +18,6 @@ BENCHMARK_LINES_MAX = 1_800
 FILE_LINES_MAX = 400
 
 LONG_FILES = {
-    "access/decorators.py", "engine/query/write/insert.py",
     "tests/access/test_api_keys.py", "tests/contract/test_metrics.py", "tests/contract/test_reads.py",
     "tests/contract/test_reported_inputs.py", "tests/contract/test_writes.py", "tests/inspections/test_visits.py",
     "tests/safety/probes_of_changes.py", "tests/unit/test_config.py",

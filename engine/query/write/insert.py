@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from engine.query.catalog import Attribute, Relation, catalog
+from engine.query.catalog import Relation
 from engine.query.constraints import ConstraintViolation, NotNullViolation, UniqueViolation
-from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding, Statement
 from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.domain_rules import DOMAIN_RULES, Key
+from engine.query.write.domain_rules import Key
 from engine.query.write.plan import InsertPlan, UpsertPlan
+from engine.query.write.row_layout import MEMOIZED_TYPES, ColumnSource, MemoizedConverter, Row, RowLayout, row_layout
 from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import TENANT_COLUMN, ColumnDefault
-from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
-
-CHOSEN_ID_MAX = 2**52  # JavaScript can represent the ids that follow the chosen one
-IMPORTED_ID_MAX = 2**52 + 2**51  # an export may hold ids that follow CHOSEN_ID_MAX
-ID_MAX = 2**53 - 1  # the limit of the tables
-
-Row = dict[str, object]
+from models.types import Bound
 
 
 class Conflict(Enum):
@@ -81,142 +75,6 @@ class WriteResult:
     inserted: int = 0
     rows: list[str] | None = None
     is_cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSource:
-    """How the value of a column is computed from a row.
-
-    `from_row` computes it. `convert`, if present, computes it from the row's JSON value alone. `is_constant`: all rows
-    have the same value. `is_memoized`: conversions of equal JSON values are computed once.
-    """
-
-    from_row: Callable[[InsertRows, Row], Bound]
-    convert: Callable[[object], Bound] | None = None
-    is_constant: bool = False
-    is_memoized: bool = False
-
-
-MEMOIZED_TYPES = ({str}, {str, type(None)}, {int}, {int, type(None)})
-"""The sets of types within which equal values convert alike. Mixed numbers do not (1 == 1.0 == True), and neither do
-doubles (0.0 == -0.0)."""
-
-
-class MemoizedConverter(dict[Any, Bound]):
-    """A cache of conversions. Dates, statuses and buildings repeat within a body."""
-
-    def __init__(self, convert: Callable[[object], Bound]) -> None:
-        super().__init__()
-        self.convert = convert
-
-    def __missing__(self, raw: object) -> Bound:
-        value = self[raw] = self.convert(raw)
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class RowLayout:
-    """The columns of the rows to write, and the source of each column.
-
-    `constant`: the last of the columns, which have one value for all rows. `required`: the names and positions of the
-    required columns. The position is None if the rows do not have the column.
-    """
-
-    columns: tuple[str, ...]
-    constant: tuple[str, ...]
-    sources: tuple[ColumnSource, ...]
-    required: tuple[tuple[str, int | None], ...]
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def row_layout(relation_name: str, named: tuple[str, ...], default_missing: bool) -> RowLayout:
-    """Return the layout of rows that set the `named` columns. The other columns have their defaults."""
-    relation = catalog().relations[relation_name]
-    attributes = relation.attributes
-    unnamed = [
-        each for name, each in attributes.items()
-        if name not in named and each.has_default and each.default is not ColumnDefault.SEQUENCE
-    ]  # fmt: skip
-    constant = [each for each in unnamed if default_source(each).is_constant]
-    unnamed = [*(each for each in unnamed if each not in constant), *constant]
-    columns = (*named, *(each.name for each in unnamed))
-    required = [
-        name for name, each in attributes.items()
-        if each.required
-        and name not in relation.model.derived
-        and (each.default is not ColumnDefault.SEQUENCE or (name in named and not default_missing))
-    ]  # fmt: skip
-    return RowLayout(
-        columns,
-        tuple(each.name for each in constant),
-        (*(payload_source(attributes[name], default_missing) for name in named), *map(default_source, unnamed)),
-        tuple((name, columns.index(name) if name in columns else None) for name in required),
-    )
-
-
-def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
-    """Return the source of a named column: the row's JSON value, or the default or null if the row has none."""
-    name, convert = attribute.name, attribute.type.read_json
-    missing = default_source(attribute).from_row if default_missing else null_value
-    if attribute.default is ColumnDefault.COMPUTED:
-        computed = default_source(attribute).from_row
-        return ColumnSource(
-            lambda rows, row: (
-                computed(rows, row) if row.get(name) is None else convert_value(attribute, row[name], rows.request)
-            )
-        )
-    if attribute.type is TIMESTAMP:
-        return ColumnSource(
-            lambda rows, row: convert_value(attribute, row[name], rows.request) if name in row else missing(rows, row)
-        )
-    if attribute.default is ColumnDefault.SEQUENCE:
-        return ColumnSource(
-            lambda rows, row: require_id(rows.relation, convert(row[name])) if name in row else missing(rows, row)
-        )
-    return ColumnSource(
-        lambda rows, row: convert(row[name]) if name in row else missing(rows, row),
-        convert,
-        # A column of doubles accepts integers of hundreds of digits, for which a client can provoke hash collisions.
-        is_memoized=attribute.type is not DOUBLE,
-    )
-
-
-def default_source(attribute: Attribute) -> ColumnSource:
-    """Return the source of a column's default."""
-    if not attribute.has_default:
-        return ColumnSource(null_value, is_constant=True)
-    is_computed = attribute.default is ColumnDefault.COMPUTED
-    return ColumnSource(
-        lambda rows, row: default_value(
-            rows.relation, attribute, rows.transaction, rows.request, rows.written(row) if is_computed else row
-        ),
-        is_constant=attribute.default not in DEFAULTS_OF_ROWS,
-    )
-
-
-def null_value(rows: InsertRows, row: Row) -> Bound:
-    return None
-
-
-DEFAULTS_OF_ROWS = (ColumnDefault.RANDOM_UUID, ColumnDefault.COMPUTED)
-"""The defaults that differ between rows."""
-
-
-def default_value(
-    relation: Relation, attribute: Attribute, transaction: Transaction, binding: Binding, row: Row
-) -> Bound:
-    """Return a column's default in a row; None if it has none or if the database generates it from a sequence."""
-    kind = attribute.default
-    if kind is ColumnDefault.RANDOM_UUID:
-        return new_uuid()
-    if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
-        return transaction.now
-    if kind is ColumnDefault.COMPUTED:
-        rule = DOMAIN_RULES.get(relation.name)
-        return rule.default(transaction, binding, attribute.name, row) if rule is not None else None
-    if kind is ColumnDefault.CALLER_ID:
-        return binding.parameters.get("caller_id")
-    return attribute.stored_default
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -421,21 +279,5 @@ def effective_columns(relation: Relation, insertion: Insertion) -> tuple[str, ..
     )
 
 
-def require_id(relation: Relation, value: Bound, at_most: int = CHOSEN_ID_MAX) -> Bound:
-    """Return an id that a payload sets; raise OutOfRange unless it is an integer from 1 to `at_most`."""
-    if value is None:
-        raise NotNullViolation(relation.name, "id")
-    if not isinstance(value, int) or not 1 <= value <= at_most:
-        raise OutOfRange(f'value "{value}" is out of range for a chosen id (1 to {at_most})')
-    return value
-
-
 def keys_as_json(keys: Iterable[Key]) -> str:
     return json.dumps([list(key) for key in keys])
-
-
-def convert_value(attribute: Attribute, value: object, binding: Binding) -> Bound:
-    """Return a JSON value converted to a column's type. Timestamps are read in the preferred time zone."""
-    if attribute.type is TIMESTAMP and binding.zone is not None and isinstance(value, str):
-        return read_timestamp(value, binding.zone)
-    return attribute.type.read_json(value)

@@ -11,8 +11,9 @@ from flask import Response, g, request
 from werkzeug.datastructures import MultiDict
 
 from access import policy
+from access.authentication import current_time
 from access.caller import Caller
-from access.decorators import current_time, load_caller
+from access.decorators import load_caller
 from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.findings import Move

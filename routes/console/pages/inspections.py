@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from flask import Response
 
+from access.authentication import current_time
 from access.caller import Caller
-from access.decorators import current_time
 from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from flask import Response, g, request
 
+from access.authentication import current_time
 from access.caller import Caller
-from access.decorators import current_time
 from engine.current import local_day, reading
 from engine.query.rule import Action
 from inspections.functions import FUNCTIONS

@@ -8,8 +8,9 @@ import config
 from access.accounts import people
 from access.accounts import sign_in as accounts_sign_in
 from access.accounts.sign_in import Scope
+from access.authentication import authenticator
 from access.caller import SERVICE_CALLER, Caller
-from access.decorators import authenticator, load_caller, public
+from access.decorators import load_caller, public
 from engine.current import reading
 from models.errors import Fault
 from routes.console.components import queries

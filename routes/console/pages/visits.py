@@ -10,8 +10,8 @@ from typing import Any
 from flask import Response
 
 from access import policy
+from access.authentication import current_time
 from access.caller import Caller
-from access.decorators import current_time
 from engine.current import local_day
 from inspections.functions import FUNCTIONS
 from models.vocabulary import OPEN_STATUSES, VISIT_RESULTS

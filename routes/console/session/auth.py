@@ -19,8 +19,9 @@ from access import policy
 from access.access_token import RefusedClaims
 from access.accounts import kiosk_display
 from access.accounts.sign_in import IssuedSession
+from access.authentication import authenticator, current_time
 from access.caller import Caller
-from access.decorators import authenticator, current_time, load_caller, may_administer, require, set_requirement
+from access.decorators import load_caller, may_administer, require, set_requirement
 from access.functions import Function
 from access.roles import GrantProfile, Role
 from engine.current import reading
