@@ -48,7 +48,7 @@ class RelationRequest:
         self.relation = relation
         self.method: str = environ["REQUEST_METHOD"]
         self.range_header: str | None = environ.get("HTTP_RANGE")
-        self.preferences: Preferences = parse_prefer((environ.get("HTTP_PREFER", ""),))
+        self.preferences: Preferences = parse_prefer(environ.get("HTTP_PREFER", ""))
         self.media: MediaType = parse_accept(environ.get("HTTP_ACCEPT"))
         self.query_string: str = environ.get("QUERY_STRING", "")
         query = parse(self.query_string.encode("latin-1"))

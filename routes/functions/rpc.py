@@ -41,7 +41,7 @@ class FunctionCall:
 
     def __init__(self, function: Function[..., Any]) -> None:
         requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
-        self.preferences = parse_prefer((request.headers.get("Prefer", ""),))
+        self.preferences = parse_prefer(request.headers.get("Prefer", ""))
         calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
         self.arguments = calls.read_arguments(function, read_input(function.name))

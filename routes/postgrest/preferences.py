@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -96,7 +96,7 @@ class Preferences:
     def applied(self, operation: Operation) -> str | None:
         """Return the value of Preference-Applied, or None if the header is omitted.
 
-        >>> wanted = parse_prefer(["return=minimal, count=exact,missing=default"])
+        >>> wanted = parse_prefer("return=minimal, count=exact,missing=default")
         >>> wanted.applied(Operation.READ), wanted.applied(Operation.UPDATE)
         ('count=exact', 'missing=default, return=minimal, count=exact')
         >>> Preferences().applied(Operation.READ)
@@ -134,28 +134,24 @@ def list_timezones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def parse_prefer(headers: Sequence[str], timezones: Callable[[], frozenset[str]] = list_timezones) -> Preferences:
-    """Parse all Prefer headers. The first preference of each kind applies; unknown ones are ignored.
+@lru_cache(maxsize=CACHED_HEADERS_MAX)
+def parse_prefer(header: str) -> Preferences:
+    """Parse the Prefer header. The first preference of each kind applies; unknown ones are ignored.
 
     As in PostgREST 16, an unknown time zone is refused. Differs from PostgREST: an offset (`timezone=-4`) is
     not a time zone.
 
-    >>> parse_prefer(["count=exact,return=minimal", "count=planned, foo=bar"]).count
+    >>> parse_prefer("count=exact,return=minimal,count=planned, foo=bar").count
     <Count.EXACT: 'count=exact'>
-    >>> parse_prefer(["timezone=america/new_york"]).timezone
+    >>> parse_prefer("timezone=america/new_york").timezone
     'America/New_York'
-    >>> parse_prefer(["timezone=Nowhere/Land"])
+    >>> parse_prefer("timezone=Nowhere/Land")
     Traceback (most recent call last):
     models.types.UnknownTimezone: invalid value for parameter "TimeZone": "Nowhere/Land"
-    >>> parse_prefer(["handling=strict, foo=bar, max-affected=many"])
+    >>> parse_prefer("handling=strict, foo=bar, max-affected=many")
     Traceback (most recent call last):
     routes.postgrest.preferences.InvalidPreferences: Invalid preferences given with handling=strict
     """
-    return _parse_items(",".join(headers), timezones)
-
-
-@lru_cache(maxsize=CACHED_HEADERS_MAX)
-def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Preferences:
     items = [item.strip() for item in header.split(",") if item.strip()]
     handling = _first_choice(Handling, items)
     if handling is Handling.STRICT:
@@ -169,7 +165,7 @@ def _parse_items(header: str, timezones: Callable[[], frozenset[str]]) -> Prefer
         _first_choice(Count, items),
         _first_choice(TransactionEnd, items),
         handling,
-        _first_timezone(items, timezones),
+        _first_timezone(items),
         _first_max_affected(items),
     )
 
@@ -178,13 +174,13 @@ def _first_choice(kind: type[_Choice], items: list[str]) -> _Choice | None:
     return next((choice for item in items for choice in kind if item == choice.value), None)
 
 
-def _first_timezone(items: list[str], timezones: Callable[[], frozenset[str]]) -> str | None:
+def _first_timezone(items: list[str]) -> str | None:
     """Return the canonical name of the time zone. Names are case-insensitive, as in PostgreSQL."""
     names = (item.removeprefix(_TIMEZONE) for item in items if item.startswith(_TIMEZONE))
     name = next(names, None)
-    if name is None or name in timezones():
+    if name is None or name in list_timezones():
         return name
-    for zone in timezones():
+    for zone in list_timezones():
         if zone.lower() == name.lower():
             return zone
     raise UnknownTimezone(f'invalid value for parameter "TimeZone": "{excerpt(name)}"')

@@ -73,9 +73,9 @@ def represent_head(counted: CountResult, offset: int, media: MediaType, preferen
 
 
 def read_outcome(
-    counted_rows: SelectResult | CountResult, offset: int, media: MediaType, preferences: Preferences
+    result: SelectResult | CountResult, offset: int, media: MediaType, preferences: Preferences
 ) -> tuple[int, dict[str, str]]:
-    count, total = counted_rows.shown, counted_rows.total
+    count, total = result.shown, result.total
     if total is not None and offset > total:
         raise OffsetOutOfRange(offset, total, applied(preferences, Operation.READ))
     status = 206 if total is not None and count < total else 200
@@ -183,8 +183,8 @@ def escape_surrogates(text: str) -> str:
 
 def without_nulls(row: str) -> str:
     """Return a row without null values, embedded rows included."""
-    counted_rows = drop_nulls(json.loads(row))
-    return json.dumps(counted_rows, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    values = drop_nulls(json.loads(row))
+    return json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def drop_nulls(value: object) -> object:
@@ -198,8 +198,8 @@ def csv_text(rows: list[str], header: Sequence[str]) -> str:
     lines = [",".join(cell(name) for name in header)]
     bytes_left = VALUE_BYTES_MAX
     for row in rows:
-        counted_rows = json.loads(row)
-        lines.append(",".join(cell(counted_rows.get(name)) for name in header))
+        values = json.loads(row)
+        lines.append(",".join(cell(values.get(name)) for name in header))
         # Escaping may lengthen a row up to four times.
         bytes_left -= len(lines[-1]) if lines[-1].isascii() else len(lines[-1].encode("utf-8", "replace"))
         if bytes_left < 0:

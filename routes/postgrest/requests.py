@@ -184,8 +184,8 @@ def names_profile(environ: Mapping[str, object]) -> bool:
     return ("HTTP_ACCEPT_PROFILE" if reads else "HTTP_CONTENT_PROFILE") in environ
 
 
-def require_profiles(*key_values: str | None) -> None:
+def require_profiles(*names: str | None) -> None:
     """Raise UnknownProfile for any schema except the exposed one."""
-    for name in key_values:
+    for name in names:
         if name not in (None, PROFILE):
             raise UnknownProfile(name)

@@ -23,7 +23,7 @@ def parse_input(raw: bytes) -> None:
         if kind == 0:
             querystring.parse(rest)
         elif kind == 1:
-            preferences.parse_prefer((rest.decode("latin-1"),))
+            preferences.parse_prefer(rest.decode("latin-1"))
         elif kind == 2:
             payload.parse_payload(rest, "application/json")
         else:

@@ -90,7 +90,7 @@ def test_query_parser_on_corpus(raw: bytes) -> None:
 @example(text="return=representation, count=exact", steps=[])
 def test_header_parsers_return_or_raise_fault(text: str, steps: list) -> None:
     raw = mutated(text.encode("utf-8", "replace"), steps).decode("latin-1")
-    for read in (lambda: parse_prefer((raw,)), lambda: parse_accept(raw)):
+    for read in (lambda: parse_prefer(raw), lambda: parse_accept(raw)):
         with suppress(Fault):
             read()
 
