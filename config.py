@@ -138,11 +138,6 @@ def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
     return _parse("HOST", environ.get("HOST")), _parse("PORT", environ.get("PORT"))
 
 
-def is_socket(host: str) -> bool:
-    """Return whether HOST is the path of a Unix socket, with `unix:` before it."""
-    return host.startswith("unix:")
-
-
 def log_level(environ: Mapping[str, str] = os.environ) -> str:
     """Return LOG_LEVEL. At `info`, each request is logged.
 

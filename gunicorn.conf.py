@@ -54,7 +54,7 @@ proc_name = "walkthrough"
 
 # This machine only by default: outside a local network, put a buffering proxy in front.
 _host, _port = read_setting(configuration.bind_address)
-bind = [ports.address_text(_host if configuration.is_socket(_host) else (_host, _port))]
+bind = [ports.address_text((_host, _port))]
 
 # SQLite has one writer. Two processes keep two cores busy with reads.
 workers = 2

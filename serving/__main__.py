@@ -52,7 +52,7 @@ def _serve(environ: dict[str, str], *, is_demo: bool) -> None:
     config.refuse_arguments(environ)
     config.log_level(environ)  # gunicorn would report a wrong one after all other output
     host, port = config.bind_address(environ)
-    is_socket = config.is_socket(host)
+    is_socket = host.startswith("unix:")
     start.refuse_taken_addresses([host.removeprefix("unix:") if is_socket else (host, port)])
     settings = config.prepare(None, environ)
     _warn_without_keys(settings)

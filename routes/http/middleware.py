@@ -93,7 +93,7 @@ def finish_response(response: Response) -> Response:
         # After the response was sent.
         response.call_on_close(partial(api_key.record_use, database(), key_id))
     add_cors(response)
-    if prefix := request_state.request().environ["SCRIPT_NAME"]:
+    if prefix := request_state.request().environ.get("SCRIPT_NAME"):
         add_prefix(response, prefix)
     compress_response(response, request_state.request().environ.get("HTTP_ACCEPT_ENCODING"))
     request_log.log(response)

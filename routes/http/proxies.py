@@ -22,7 +22,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 UNIX_PEER: Final = "unix:"
 SCHEMES: Final = ("http", "https")
 ADDRESS_WITH_PORT: Final = re.compile(r"(?:\[([^\[\]]+)\]|([0-9.]+))(?::[0-9]{1,5})?", re.ASCII)
-LOCAL_URL: Final = re.compile(rb'( (?:href|src|action|formaction)="| content="0; url=)(?=/(?!/))')
+LOCAL_URL: Final = re.compile(rb'(\s(?:href|src|action|formaction)="|\scontent="0; url=)(?=/(?!/))')
 """What precedes the path of this server in a rendered page. A value of a row has no bare quote there."""
 
 
@@ -40,17 +40,19 @@ class Proxied:
         self.inner, self.config = inner, config
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-        forwarded = environ.get("HTTP_X_FORWARDED_FOR")
-        client = find_client(environ.get("REMOTE_ADDR") or "", forwarded, self.config["TRUSTED_PROXIES"])
-        environ["REMOTE_ADDR"] = client.address
+        peer, trusted = environ.get("REMOTE_ADDR") or "", self.config["TRUSTED_PROXIES"]
         prefix = ""
-        if client.proxies:
-            scheme = chosen_scheme(environ.get("HTTP_X_FORWARDED_PROTO", ""), client.proxies)
-            environ["wsgi.url_scheme"] = scheme or environ["wsgi.url_scheme"]
-            prefix = chosen_prefix(environ.get("HTTP_X_FORWARDED_PREFIX", ""))
+        if trusted or peer == UNIX_PEER:
+            client = find_client(peer, environ.get("HTTP_X_FORWARDED_FOR"), trusted)
+            environ["REMOTE_ADDR"] = client.address
+            if client.proxies:
+                scheme = chosen_scheme(environ.get("HTTP_X_FORWARDED_PROTO", ""), client.proxies)
+                environ["wsgi.url_scheme"] = scheme or environ["wsgi.url_scheme"]
+                prefix = chosen_prefix(environ.get("HTTP_X_FORWARDED_PREFIX", ""))
         if not prefix and (prefix := self.config["URL_PREFIX"]):
             environ["PATH_INFO"] = without_prefix(environ["PATH_INFO"], prefix)
-        environ["SCRIPT_NAME"] = prefix
+        if prefix:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + prefix
         return self.inner(environ, start_response)
 
 

@@ -21,18 +21,20 @@ HAS_ABSTRACT_SOCKETS = sys.platform == "linux"
 
 
 def address_text(address: object) -> str:
-    """Return an address as gunicorn's `bind` has it.
+    """Return an address of gunicorn, or HOST and PORT, as gunicorn's `bind` has it.
 
-    >>> address_text(("::1", 8000)), address_text(("localhost", 8000)), address_text("/run/walkthrough.sock")
-    ('[::1]:8000', 'localhost:8000', 'unix:/run/walkthrough.sock')
+    >>> address_text(("::1", 8000)), address_text(("localhost", 8000))
+    ('[::1]:8000', 'localhost:8000')
+    >>> address_text("/run/walkthrough.sock"), address_text(("unix:/run/walkthrough.sock", 8000))
+    ('unix:/run/walkthrough.sock', 'unix:/run/walkthrough.sock')
     """
     match address:
-        case (str() as host, int() as port, *_):
+        case (str() as host, int() as port):
+            if host.startswith("unix:"):
+                return host
             return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        case str() as path:
-            return path if path.startswith("unix:") else f"unix:{path}"
         case _:
-            return str(address)
+            return f"unix:{address}"
 
 
 class PortTaken(Exception):
