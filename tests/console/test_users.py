@@ -1,5 +1,6 @@
 """Users, their grants, and explanations of access, through the forms of the console."""
 
+import html
 import re
 from collections.abc import Callable
 
@@ -95,6 +96,55 @@ def test_create_manager_with_password_and_buildings(browse: Callable) -> None:
     assert signed_in.status_code == 303
     page = nia.page("/console/buildings")
     assert ("Mill Court" in page, "Depot 100%" in page, "Harbor House" in page) == (True, True, False)
+
+
+NEW_MANAGER = {"name": "Eva", "email": "eva@acme.example", "password": "eva's password"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "problem"),
+    [
+        ({"email": "x@y..z"}, "email", "This is no e-mail address."),
+        ({"email": "<a@c.org>"}, "email", "This is no e-mail address."),
+        ({"email": "moe@acme.example"}, "email", "A user with this email address has already been registered"),
+        ({"password": "short"}, "password", "Password should be at least 6 characters."),
+    ],
+)
+def test_problem_of_a_new_user_stands_at_its_field(browse: Callable, changes: dict, field: str, problem: str) -> None:
+    typed = {**NEW_MANAGER, **changes}
+
+    refused = browse("ada").fill_in("/console/people/new", typed)
+
+    assert refused.status_code in (400, 422)
+    [shown] = re.findall(rf'<p class="wrong" id="d-{field}">([^<]*)</p>', refused.text)
+    assert html.unescape(shown) == problem
+    assert 'value="Eva"' in refused.text
+    assert f'value="{html.escape(typed["email"])}"' in refused.text
+    assert "eva&#39;s password" not in refused.text
+
+
+def test_generated_password_is_shown_once(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+
+    shown = ada.send("/console/people/new", {**NEW_MANAGER, "password": "", "generate": "1"})
+
+    assert shown.status_code == 200
+    [password] = re.findall(r'name="password"[^>]*value="([^"]{16})"', shown.text)
+    assert "This password is shown once." in shown.text
+    assert 'value="eva@acme.example"' in shown.text
+    assert api("root").get("/users?email=eq.eva@acme.example").json == []
+    made = ada.fill_in("/console/people/new", {**NEW_MANAGER, "password": password})
+    assert made.status_code == 303
+    assert password not in ada.page(made.headers["Location"])
+
+
+def test_password_of_a_user_is_generated_in_the_form(browse: Callable) -> None:
+    typed = {"name": "Moe", "email": "moe@acme.example", "generate": "1"}
+
+    shown = browse("ada").send(f"/console/people/{MOE}/edit", typed)
+
+    assert shown.status_code == 200
+    assert re.search(r'name="password"[^>]*value="[^"]{16}"', shown.text)
 
 
 def test_create_manager_with_building_out_of_reach_is_refused(browse: Callable, api: Callable) -> None:

@@ -10,12 +10,13 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from access import policy
 from access.access_token import RefusedClaims
-from access.accounts import kiosk_display
+from access.accounts import kiosk_display, password, person, sign_in
 from engine.query.constraints import ForeignKeyViolation, Locked
 from engine.query.write.row_security import RowDenied
 from engine.storage.pool import TooManyConnections
 from engine.storage.sqlite import TimedOut
 from engine.storage.writer_lock import LockTimeout
+from inspections import faults
 from models.errors import Fault
 from routes.console.components.fields import EditConflict
 from routes.console.components.page import HEADERS, bp, kiosk_sign_in_form, reload_with_cookies, render_page
@@ -65,6 +66,22 @@ FAULT_STATUSES: Final[dict[type[Fault], int]] = {
     TooManyRows: 400,
 }
 """The HTTP status of each fault that only the console raises."""
+
+
+FIELDS_OF_FAULTS: Final[dict[type[Fault], str]] = {
+    person.InvalidEmail: "email",
+    person.EmailTaken: "email",
+    password.WeakPassword: "password",
+    password.InvalidPassword: "password",
+    faults.ResultInFuture: "date_visited",
+    faults.ReinspectionTooEarly: "reinspect_on",
+}
+"""The form field at which a fault is shown. Other faults stand above the fields."""
+
+
+def field_of_fault(fault: Fault) -> str:
+    """Return the name of the field that a fault is about; an empty text for the whole form."""
+    return FIELDS_OF_FAULTS.get(type(fault), "")
 
 
 def record_fault(fault: Fault) -> None:
@@ -148,6 +165,10 @@ def fault_message(fault: Fault) -> str:
         return "This page does not exist, or you do not have access to it."
     if isinstance(fault, TimedOut | LockTimeout | Locked | TooManyConnections):
         return retry_message(fault)
+    if isinstance(fault, sign_in.WrongCredentials):
+        return "The e-mail address or the password is wrong."
+    if isinstance(fault, person.InvalidEmail):
+        return "This is no e-mail address."
     if isinstance(fault, RowDenied):
         return "You are not allowed to make this change."
     if isinstance(fault, policy.PermissionDenied):

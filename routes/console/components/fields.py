@@ -51,6 +51,8 @@ class Field:
     placeholder: str = ""
     minimum: float | None = None
     maximum: float | None = None
+    generates: bool = False
+    """The form offers a random value of this password."""
     resolve: Callable[[str], str] | None = None
     """Returns the key of a row from its typed key or name."""
     other: ClassVar = "other…"
@@ -71,6 +73,8 @@ class FormValues:
     seen: tuple[str, ...] = ()
     changed: frozenset[str] = frozenset()
     conflicts: frozenset[str] = frozenset()
+    generated: str = ""
+    """A new random password, which the form shows once."""
 
 
 def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:

@@ -20,6 +20,7 @@ from routes.console.components.display import label_of
 from routes.console.components.error_pages import (
     fault_message,
     fault_status,
+    field_of_fault,
     is_shown_in_form,
     record_fault,
     with_retry_after,
@@ -233,7 +234,8 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         if isinstance(fault, UnknownPath) or not is_shown_in_form(fault):
             raise
         record_fault(fault)
-        values.problems[""] = fault_message(fault)
+        name = field_of_fault(fault)
+        values.problems[name if name in values.typed else ""] = fault_message(fault)
         return with_retry_after(show_form(fault_status(fault)), fault)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from flask import Response, g, request
 
@@ -45,6 +47,7 @@ from routes.postgrest.requests import UnknownPath
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 BUILDINGS_LISTED_MAX = 200
 NAME_CHARACTERS_MAX = 45  # in a list
+PASSWORD_BYTES = 12  # of a generated password: 96 random bits, 16 characters
 
 
 # Sections of the page
@@ -100,6 +103,8 @@ def new_user(caller: Caller) -> Response:
 def create_user(caller: Caller) -> Response:
     """Create a user with a password and buildings, in one transaction."""
     values = read_user_form(user_fields(caller, needs_password=True))
+    if "generate" in g.form:
+        return new_page(caller, with_generated_password(values))
     ids = [int(BIGINT.read_text(each) or 0) for each in g.form.getlist("building")[: IDS_MAX + 1]]
     if len(ids) > IDS_MAX:
         raise LimitExceeded(IDS_MAX, "buildings at once")
@@ -138,6 +143,8 @@ def update_user(caller: Caller, key: str) -> Response:
     before = user_texts(user)
     values = merge_form(form_fields, read_user_form(form_fields), before)
     values.problems.update(client_problem(values.typed))
+    if "generate" in g.form:
+        return edit_page(user, form_fields, with_generated_password(values))
 
     def store() -> Response:
         if values.changed:
@@ -189,6 +196,12 @@ def reactivate(caller: Caller, key: str) -> Response:
 # Forms
 
 
+def with_generated_password(values: FormValues) -> FormValues:
+    """Return the typed values with a new random password, which the form shows this once."""
+    password = secrets.token_urlsafe(PASSWORD_BYTES)
+    return replace(values, typed={**values.typed, "password": password}, problems={}, generated=password)
+
+
 def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
     password_hint = "At least 6 characters." if needs_password else "Leave empty to keep the current password."
     plain = (
@@ -201,6 +214,7 @@ def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
             required=needs_password,
             hint=password_hint,
             autocomplete="new-password",
+            generates=True,
         ),
     )
     if policy.default_role(caller.role) is not None:
