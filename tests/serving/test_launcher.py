@@ -166,7 +166,7 @@ def launch(directory: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> Non
         raise GunicornExecuted
 
     (directory / "walkthrough.db").touch()
-    for name in ("ANON_KEY", "SERVICE_KEY", "REQUIRE_APIKEY", "HOST", "LOG_LEVEL"):
+    for name in ("ANON_KEY", "SERVICE_KEY", "REQUIRE_APIKEY", "HOST", "LOG_LEVEL", "URL_PREFIX"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environ_for(directory, **more).items():
         monkeypatch.setenv(name, value)
@@ -208,3 +208,20 @@ def test_start_with_an_api_key_prints_no_warning(tmp_path, monkeypatch, capsys, 
     launch(tmp_path, monkeypatch, **more)
 
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "console"),
+    [
+        ({"HOST": "::1", "PORT": "81", "URL_PREFIX": "/site/"}, "console      http://[::1]:81/site/console/\n"),
+        ({"HOST": "unix:/run/nowhere.sock"}, "console      https://…/console/\n"),
+    ],
+)
+def test_printed_url_has_the_prefix(tmp_path, monkeypatch, capsys, changes, console):
+    monkeypatch.setattr(start, "refuse_taken_addresses", list)
+
+    launch(tmp_path, monkeypatch, ANON_KEY="anon", **changes)
+
+    printed = capsys.readouterr().out
+    assert console in printed
+    assert ("listening    unix:/run/nowhere.sock" in printed) is changes["HOST"].startswith("unix:")
