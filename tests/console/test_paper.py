@@ -1,0 +1,135 @@
+"""The console on paper: Chromium prints each kind of page, and `pdftotext` reads the sheets."""
+
+import datetime
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.clients.server import KEYS
+from tests.conftest import MOE
+from tests.console.conftest import DESK, Service
+
+pytestmark = pytest.mark.slow
+
+HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
+ROWS = 45  # more than a sheet holds
+KEY = 9_000
+SHEET_WITHOUT_ROWS_WORDS_MAX = 9  # the last sheet may hold only the line below the list
+DESCRIPTION = (
+    "The self-closing device of the stairwell door on the third floor is disconnected, and the door stays open."
+)
+LISTS = ["inspections", "findings", "buildings", "schedules", "audit_log", "people", "access"]
+PAGES = [
+    *LISTS,
+    "",
+    "inspectors",
+    "clients",
+    "devices",
+    "reports_lead",
+    "account",
+    "account/api_keys",
+    f"inspections/{KEY}",
+    f"inspections/{KEY}/delete",
+    f"inspections/1/access?person={MOE}",
+    "inspections/new",
+    "buildings/1",
+    "findings/9000",
+    f"schedules/{KEY}",
+    f"people/{MOE}",
+    "audit_log/1",
+    f"why?person={MOE}&kind=building&key=1",
+]
+TEXT = """() => {
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const without = '.vh, .slim, button, .button, .actions, .api, .crumb, td.doing, .filters, .views, .pager, .offers, .links,'
+    + ' svg, summary, form:not(:has(table, .findings), .card), option, section.card:has(> form), .hint';
+  let text = '';
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (element.checkVisibility() && !element.closest(without)) text += ' ' + walker.currentNode.data;
+  }
+  return text;
+}"""
+CONTROLS = """() => [...document.querySelectorAll('button, .button, input, select, textarea, form.quick, form.filters')]
+  .filter(each => each.checkVisibility() && !each.closest('form.card, .vh')).map(each => each.outerHTML.slice(0, 80))"""
+
+
+@pytest.fixture(scope="module")
+def many_rows(service: Service) -> None:
+    today = datetime.datetime.now(datetime.UTC).date()
+    numbers = range(ROWS)
+    rows = {
+        "buildings": [{"id": KEY + each, "name": f"Elm Court {each}", "client_id": 1} for each in numbers],
+        "inspections": [
+            {"id": KEY + each, "building_id": 1, "inspection_type": "fire", "status": "scheduled",
+             "date_visited": str(today + datetime.timedelta(each - 9)), "inspector_id": 1}
+            for each in numbers
+        ],
+        "schedules": [
+            {"id": KEY + each, "building_id": 1, "inspection_type": "fire", "title": f"Yearly round {each}", "every": 1,
+             "unit": "year", "first_due": str(today)}
+            for each in numbers
+        ],
+        "findings": [
+            {"id": KEY + each, "inspection_id": KEY, "place": f"Hall {each}", "item": "Extinguisher",
+             "description": f"{each}. {DESCRIPTION}", "severity": "moderate"}
+            for each in numbers
+        ],
+    }  # fmt: skip
+    for table, body in rows.items():
+        answer = httpx.post(f"{service.url}/{table}", headers=HEADS, json=body)
+        assert answer.status_code == 201, answer.text
+
+
+def print_page(page: Any, size: str, directory: Path) -> list[str]:
+    """Return the text of each sheet."""
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not installed")
+    file = directory / "page.pdf"
+    page.pdf(path=file, format=size)
+    text = subprocess.run(["pdftotext", "-layout", file, "-"], capture_output=True, text=True, check=True).stdout
+    return text.removesuffix("\f").split("\f")
+
+
+def words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w+", text))
+
+
+@pytest.mark.parametrize("size", ["A4", "Letter"])
+@pytest.mark.parametrize("path", PAGES)
+def test_page_prints_every_word_and_no_control(
+    open_page: Callable, many_rows: None, tmp_path: Path, path: str, size: str
+) -> None:
+    page = open_page("root", size=DESK)
+    page.goto(f"/console/{path}")
+    shown = words(page.evaluate(TEXT))
+
+    sheets = print_page(page, size, tmp_path)
+
+    assert shown
+    assert shown - words(" ".join(sheets)) == Counter()
+    page.emulate_media(media="print")
+    assert page.evaluate(CONTROLS) == []
+
+
+@pytest.mark.parametrize("size", ["A4", "Letter"])
+@pytest.mark.parametrize("path", LISTS)
+def test_rows_of_a_list_begin_on_the_first_sheet_below_their_heading(
+    open_page: Callable, many_rows: None, tmp_path: Path, path: str, size: str
+) -> None:
+    page = open_page("root", size=DESK)
+    page.goto(f"/console/{path}")
+    heading = page.locator("main thead th").first.inner_text().split()[0]
+    row = page.locator("main tbody tr").first.inner_text().split()[0]
+
+    sheets = print_page(page, size, tmp_path)
+
+    assert row in sheets[0]
+    assert [each for each in sheets if len(each.split()) > SHEET_WITHOUT_ROWS_WORDS_MAX and heading not in each] == []
