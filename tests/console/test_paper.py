@@ -22,9 +22,7 @@ HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KE
 ROWS = 45  # more than a sheet holds
 KEY = 9_000
 SHEET_WITHOUT_ROWS_WORDS_MAX = 9  # the last sheet may hold only the line below the list
-DESCRIPTION = (
-    "The self-closing device of the stairwell door on the third floor is disconnected, and the door stays open."
-)
+DESCRIPTION = "The self-closing device of the stairwell door on the third floor is disconnected; it stays open."
 LISTS = ["inspections", "findings", "buildings", "schedules", "audit_log", "people", "access"]
 PAGES = [
     *LISTS,
@@ -48,8 +46,9 @@ PAGES = [
 ]
 TEXT = """() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
-  const without = '.vh, .slim, button, .button, .actions, .api, .crumb, td.doing, .filters, .views, .pager, .offers, .links,'
-    + ' svg, summary, form:not(:has(table, .findings), .card), option, section.card:has(> form), .hint';
+  const without = '.vh, .slim, button, .button, .actions, .api, .crumb, td.doing, .filters, .views, .pager, .offers,'
+    + ' .links, svg, summary, form:not(:has(table, .findings), .card), option,'
+    + ' section.card:has(> form), .hint';
   let text = '';
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
