@@ -1,5 +1,6 @@
 """The fenced blocks of a document, how shell blocks run, and how an answer compares with the one that is printed."""
 
+import datetime
 import json
 import re
 import subprocess
@@ -73,8 +74,11 @@ def run_shell(commands: Sequence[str], environ: dict[str, str]) -> list[str]:
     return outputs
 
 
+WRITTEN_ON = "2026-11-28"
+
+
 class Normalizer:
-    """Replaces UUIDs and timestamps by placeholders.
+    """Replaces UUIDs, timestamps and the present day by placeholders. Documents write WRITTEN_ON for the present day.
 
     Equal UUIDs of one document get the same placeholder, numbered in the order of their appearance.
     """
@@ -84,7 +88,9 @@ class Normalizer:
 
     def text(self, text: str) -> str:
         numbered = UUID.sub(self._placeholder, text)
-        return TIMESTAMP.sub("<time>", numbered)
+        without_times = TIMESTAMP.sub("<time>", numbered)
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        return without_times.replace(WRITTEN_ON, "<today>").replace(today, "<today>")
 
     def answer(self, language: str, text: str) -> object:
         """Return JSON parsed, so that its layout does not matter; any other text stripped."""
