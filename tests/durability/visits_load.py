@@ -22,7 +22,7 @@ def create_schedules(consumer: Consumer) -> list[int]:
     units, origins = itertools.cycle(("day", "week", "month", "year")), itertools.cycle(("planned", "planned", "done"))
     rows = [
         {"building_id": BUILDING, "inspection_type": "fire", "title": f"{number}", "every": number % 5 + 1,
-         "unit": next(units), "counted_from": next(origins), "first_due": "2026-01-31"}
+         "unit": next(units), "counted_from": next(origins), "first_due": "2025-01-31"}
         for number in range(SCHEDULES)
     ]  # fmt: skip
     answer = consumer.send("POST", "/schedules?select=id", rows, Prefer="return=representation")
@@ -68,7 +68,7 @@ class VisitsLoad(Load):
         self.patch(consumer, dice, f"building_id=eq.{BUILDING}&status=eq.scheduled&order=id&limit=8")
 
     def patch(self, consumer: Consumer, dice: random.Random, filters: str) -> None:
-        changes = {"status": dice.choice(CLOSED), "date_visited": f"2026-{dice.randint(1, 12):02}-15"}
+        changes = {"status": dice.choice(CLOSED), "date_visited": f"2025-{dice.randint(1, 12):02}-15"}
         path = f"/inspections?{filters}&select=id"
         answer = consumer.send("PATCH", path, changes, Prefer="return=representation")
         self.note(answer, [row["id"] for row in answer.json] if answer.status == 200 else [])
