@@ -14,8 +14,8 @@ from flask import Flask
 import config
 from access.access_token import TokenSigner
 from access.authentication import Authenticator
-from engine.attach import attach
 from engine.maintenance import check
+from engine.open import open_configured
 from engine.storage.server_lock import is_served
 from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
@@ -43,7 +43,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     )
     app.extensions["walkthrough.renew_signing_key"] = partial(config.renew_signing_key, used=settings["SECRET_KEY"])
     try:
-        database = attach(app)
+        database = app.extensions["walkthrough"] = open_configured(app.config)
         app.extensions["walkthrough.clock"] = database.clock
         is_served_by_others = not has_right_to_serve and is_served(database.path)
         create = partial(

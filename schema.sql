@@ -578,7 +578,7 @@ BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'schedules'
 CREATE TRIGGER findings_ids AFTER UPDATE OF id ON findings
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'findings'; END;
 
--- The time of the transaction, which never goes back (engine/storage/clock.py), or the system's for a manual statement.
+-- The time of the transaction, which never goes back (engine/interface/clock.py), or the system's for a manual statement.
 CREATE VIEW this_second AS
     SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
 

@@ -19,7 +19,8 @@ from access.parameters import id_array, required_parameter
 from access.policy import ADMINS, SUPER_ADMINS, AccessRule
 from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES
 from access.roles import GrantKind, Role
-from engine.query import execute
+from engine import execute
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.constraints import ForeignKeyViolation
 from engine.query.dialect.registry import DIALECTS
@@ -27,7 +28,6 @@ from engine.query.read.planner import Planner
 from engine.query.statement import Statement, parameter
 from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.row_security import RowDenied
-from engine.storage.transaction import Transaction
 from models import User
 from models.errors import Denial, Fault
 from models.types import UUID

@@ -22,8 +22,8 @@ from access.policy import PermissionDenied
 from access.roles import GrantProfile
 from access.session import Credential, KeyDigest, look_up_caller, look_up_key
 from engine.current import on_any_server, reading
+from engine.interface.transaction import Transaction
 from engine.query.rule import Action
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 

@@ -28,12 +28,12 @@ from access.predicates import (
 )
 from access.roles import GrantKind, Role
 from access.session import caller_of_user
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from engine.query.statement import Statement, parameter
-from engine.storage.transaction import Transaction
 from models import Building, Inspection, User
 from models.fields import Model, Row
 from models.types import BIGINT, UUID

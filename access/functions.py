@@ -1,6 +1,6 @@
 """Functions of the API. Each is declared once, by the decorator `function` of what it runs.
 
-Routes, the API's description, the console and the tests read the declaration. `inspections/functions.py` lists them.
+Routes, the description, the console and the tests read the declaration. `routes/functions/registry.py` lists them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from marshmallow import Schema, fields
 from access.caller import Caller
 from access.parameters import Parameter, unprefixed
 from access.roles import Role
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -22,10 +22,9 @@ from access.caller import Caller
 from access.policy import INSPECTOR_ROLE
 from access.predicates import GRANT_TABLES, VISIT_DAYS
 from access.roles import GrantKind, GrantProfile, Role, grant_profile
+from engine.interface.transaction import ReplicationPositions, Transaction, last_entry_of, last_rights
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement, parameter
-from engine.storage.replication_positions import ReplicationPositions, last_entry_of, last_rights
-from engine.storage.transaction import Transaction
 from models.building import Building
 from models.credential import API_KEYS, CREDENTIALS, SESSIONS
 from models.errors import Fault

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from flask import Flask, current_app
 
-from engine.storage.clock import day_of
-from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
-from engine.storage.transaction import CURRENT, Transaction
+from engine.interface.clock import day_of
+from engine.interface.database import WRITE_WAIT_SECONDS_MAX, Database
+from engine.interface.transaction import CURRENT, Transaction
 
 Result = TypeVar("Result")
 
@@ -44,7 +44,7 @@ def writing(
 def on_any_server(transaction: Transaction, read: Callable[[], Result]) -> Result:
     """Return the result of `read`, computed on a hot standby if one qualifies.
 
-    A hot standby qualifies if its snapshot has the same rights and the caller's writes (see replication_positions).
+    A hot standby qualifies if its snapshot has the same rights and the caller's writes (see `ReplicationPositions`).
     Call it inside `reading()`. `read` may be called twice: a hot standby can fail.
     """
     if not transaction.reports_positions:

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 
 from access.caller import Caller
 from access.policy import AccessRule
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement, parameter
-from engine.storage.transaction import Transaction
 from inspections.faults import RoundOpen
 from inspections.writes import insert_rows, read_rows
 from models import Finding, Inspection, InspectionPlan

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 import settings
+from engine.interface.transaction import Transaction
 from engine.query.statement import Binding
-from engine.storage.transaction import Transaction
 from models.types import DatetimeOutOfRange, later_reading, read_timestamp, write_timestamp
 
 

@@ -18,12 +18,12 @@ from access.caller import Caller
 from access.functions import function
 from access.parameters import choice, id_array, optional_parameter
 from access.policy import EVERY_ROLE, FINDING_MOVES, AccessRule, PermissionDenied
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding, Statement, parameter
 from engine.query.write.domain_rules import DomainRule, Key
-from engine.storage.transaction import Transaction
 from inspections.deadlines import FindingDeadlines, computed_deadline
 from inspections.faults import InvalidMove, MoveNotAllowed, NoSuchRow
 from inspections.visits import read_visit

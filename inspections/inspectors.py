@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from access.policy import INSPECTOR_ROLE
+from engine.interface.transaction import Transaction
 from engine.query.write.domain_rules import DomainRule, Key
-from engine.storage.transaction import Transaction
 from inspections.faults import InspectorNotManager
 from inspections.writes import read_rows
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.domain_rules import Key
 from engine.query.write.insert import keys_as_json
-from engine.storage.transaction import Transaction
 from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import delete_rows, insert_rows, read_rows, update_row, update_rows
 from models import Inspection, InspectionPlan, Schedule

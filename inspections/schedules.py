@@ -17,7 +17,8 @@ from access.caller import Caller
 from access.functions import function
 from access.parameters import bounded_integer, bounded_text, choice, id_array, optional_parameter, required_parameter
 from access.policy import ADMINS, EVERY_ROLE, AccessRule
-from engine.query import execute
+from engine import execute
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
@@ -26,7 +27,6 @@ from engine.query.statement import Statement, parameter
 from engine.query.write.domain_rules import DomainRule, Key
 from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.row_security import row_violation
-from engine.storage.transaction import Transaction
 from inspections import planned_visits
 from inspections.faults import NoSuchBuilding, NoSuchRow, VisitNotSkippable
 from inspections.planned_visits import NextVisit, PlannedVisit

@@ -18,12 +18,12 @@ from access.explain import ROW_ID, can_read
 from access.functions import function
 from access.parameters import choice, optional_parameter, required_parameter
 from access.policy import CONDUCTED_VISITS, EVERY_ROLE, AccessRule, PermissionDenied
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement
 from engine.query.write.domain_rules import DomainRule, Key
-from engine.storage.transaction import Transaction
 from inspections import planned_visits
 from inspections.cases import add_round, count_open_findings
 from inspections.faults import (

@@ -11,7 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query import execute
+from engine import execute
+from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.in_subquery import is_among
 from engine.query.dialect.registry import DIALECTS
@@ -22,7 +23,6 @@ from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.domain_rules import Key
 from engine.query.write.insert import Insertion, keys_as_json
 from engine.query.write.statements import WriteBuilder
-from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault
 from models.types import Bound
 

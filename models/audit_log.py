@@ -1,4 +1,4 @@
-"""The audit log, which only triggers write (see engine/audit.py)."""
+"""The audit log, which only triggers write (see engine/query/write/audit.py)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from access import request_state
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
+from engine import execute
 from engine.current import reading
-from engine.query import execute
 from engine.query.catalog import Relation
 from engine.query.read import plan
 from engine.query.shape import Column, Query, Shape

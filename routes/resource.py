@@ -16,8 +16,8 @@ from access.accounts import email_disclosure
 from access.accounts.people import require_unique_emails
 from access.caller import Caller
 from access.decorators import load_caller, requires
+from engine import execute
 from engine.current import reading, writing
-from engine.query import execute
 from engine.query.catalog import catalog
 from engine.query.read import plan
 from engine.query.rule import Action

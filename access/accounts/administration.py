@@ -29,13 +29,12 @@ from access.accounts.person import (
 from access.caller import Caller
 from access.policy import AccessRule
 from access.roles import GrantProfile, Role
+from engine.interface.faults import VALUE_BYTES_MAX, ResponseTooLarge
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.dialect.registry import DIALECTS
-from engine.query.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.library_limits import VALUE_BYTES_MAX
-from engine.storage.sqlite import ResponseTooLarge
-from engine.storage.transaction import Transaction
 from models.errors import Denial, Fault
 from models.types import UUID, Bound, new_uuid
 from models.user import User

@@ -22,12 +22,12 @@ from access.caller import Caller
 from access.policy import AccessRule, PermissionDenied
 from access.roles import GrantProfile
 from access.session import KEY_PREFIX, key_digest
-from engine import audit
-from engine.query.prepared import PreparedStatement
+from engine.interface.database import Database
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.database import Database
-from engine.storage.transaction import Transaction
+from engine.query.write import audit
 from models.credential import API_KEYS, CREDENTIALS
 from models.errors import Fault
 from models.types import UUID, Bound, new_uuid, read_string

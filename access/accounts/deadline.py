@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from engine.current import database
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 
 RESPONSE_SECONDS_MAX = 3.0  # Supabase's Python client gives up after five
 WORK_SECONDS = 0.4  # reserved for a hash and two commits on slow hardware

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from access import session
 from access.accounts import administration, people
 from access.accounts.administration import UserNotAllowed, UserNotFound
-from engine.query.prepared import PreparedStatement
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
 from models.credential import DEVICES
 from models.types import Bound

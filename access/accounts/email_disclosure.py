@@ -25,8 +25,8 @@ from access.accounts.throttle import (
     purge,
 )
 from access.caller import Caller
+from engine.interface.transaction import Transaction
 from engine.query.constraints import UniqueViolation
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.user import User
 

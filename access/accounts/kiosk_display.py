@@ -24,12 +24,12 @@ from access.accounts.display_maker import CREATED, MAKER_DELETED, why_maker_is_r
 from access.caller import Caller
 from access.policy import AccessRule
 from access.roles import GrantProfile, Role
-from engine import audit
 from engine.current import writing
-from engine.query.prepared import PreparedStatement
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.rule import Action
 from engine.query.statement import parameter
-from engine.storage.transaction import Transaction
+from engine.query.write import audit
 from models.credential import CREDENTIALS, DEVICES
 from models.errors import Fault
 from models.types import UUID, Bound, new_uuid, read_string

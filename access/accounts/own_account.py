@@ -19,7 +19,7 @@ from access.accounts.sign_in import SessionRow, find_session, record_attempt
 from access.caller import Caller
 from access.session import UserGone
 from engine.current import reading
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 from models.errors import Fault
 
 RECENT_SIGN_IN_SECONDS = 24 * 3_600  # younger sessions set a password without the old one

@@ -28,11 +28,11 @@ from access.accounts.person import (
     write_metadata,
 )
 from access.roles import Role
-from engine import audit
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
-from engine.query.prepared import PreparedStatement
 from engine.query.statement import parameter
-from engine.storage.transaction import Transaction
+from engine.query.write import audit
 from models.credential import CREDENTIALS, SESSIONS
 from models.errors import Fault
 from models.types import UUID, read_string

@@ -22,11 +22,11 @@ from access.accounts.person import UserAccount
 from access.caller import Caller
 from access.refresh_token import RefreshToken, RefreshTokens
 from access.session import SessionGone
-from engine import audit
 from engine.current import reading
-from engine.query.prepared import PreparedStatement
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.statement import parameter
-from engine.storage.transaction import Transaction
+from engine.query.write import audit
 from models.credential import CREDENTIALS, SESSIONS
 from models.errors import Fault
 from models.types import UUID, new_uuid

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from engine.query.prepared import PreparedStatement
+from engine.interface.transaction import Transaction
+from engine.prepared import PreparedStatement
 from engine.query.statement import parameter
-from engine.storage.transaction import Transaction
 from models.credential import ATTEMPTS, ORIGINS
 from models.errors import Fault
 from models.types import UUID

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from access.accounts.password import hash_new_password
 from access.accounts.people import END_TOKENS, set_credential
 from access.accounts.person import InvalidUserAccount, write_metadata
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 from models.credential import CREDENTIALS
 from models.types import read_timestamp
 

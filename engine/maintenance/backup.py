@@ -10,13 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.interface.clock import Clock
+from engine.interface.faults import FileCorrupt, Locked
+from engine.interface.transaction import stored_timestamp
 from engine.maintenance.check import MaintenanceError
-from engine.query.constraints import Locked
 from engine.schema import migrations
 from engine.storage import atomic_files, sqlite
 from engine.storage import file_copies as copies
-from engine.storage.clock import Clock
-from engine.storage.transaction import PAST_TIMESTAMPS, stored_timestamp
+from engine.storage.transaction import PAST_TIMESTAMPS
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
@@ -124,7 +125,9 @@ def is_replaceable(target: Path) -> bool:
         return True
     with target.open("rb") as file:
         head = file.read(HEADER_BYTES)
-    return not head or (head.startswith(MAGIC) and int.from_bytes(head[APPLICATION_ID_AT:]) == sqlite.APPLICATION_ID)
+    return not head or (
+        head.startswith(MAGIC) and int.from_bytes(head[APPLICATION_ID_AT:]) == migrations.APPLICATION_ID
+    )
 
 
 def require_own_file(connection: Any) -> None:
@@ -181,7 +184,7 @@ def ready_to_replace(database: Path) -> Iterator[None]:
             fault = sqlite.translate(error)
             if isinstance(fault, Locked):
                 raise in_use(database) from error
-            if not isinstance(fault, sqlite.FileCorrupt):
+            if not isinstance(fault, FileCorrupt):
                 raise MaintenanceError(
                     f"the log of {database} cannot be checkpointed: {fault}; to replace the database"
                     " anyway, move both files away first"

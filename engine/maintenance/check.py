@@ -10,6 +10,9 @@ from enum import Enum
 from functools import singledispatch
 from pathlib import Path
 
+from engine.interface.database import Database
+from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, NotADatabase
+from engine.interface.transaction import Transaction, stored_timestamp
 from engine.maintenance import migrate
 from engine.maintenance.planner_stats import has_planner_stats, write_planner_stats
 from engine.schema import migrations
@@ -17,10 +20,10 @@ from engine.schema.description import grant_of, grant_tables
 from engine.schema.violations import violations
 from engine.storage import sqlite
 from engine.storage.atomic_files import sweep
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.file_copies import UnsoundCopy
 from engine.storage.file_identity import DatabaseFileReplaced
-from engine.storage.transaction import PAST_TIMESTAMPS, Transaction, stored_timestamp
+from engine.storage.transaction import PAST_TIMESTAMPS
 from models.errors import Fault
 
 START_SECONDS_MAX = 60.0
@@ -50,14 +53,18 @@ class Scan(Enum):
 
 @singledispatch
 def ensure_schema(database: Database, *, is_served_by_others: bool = False, repairs: bool = False) -> None:
+    """Create the tables of a new database, or migrate older ones. Raise MaintenanceError for any other database."""
+    raise NotImplementedError
+
+
+@ensure_schema.register
+def ensure_file(database: SqliteDatabase, *, is_served_by_others: bool = False, repairs: bool = False) -> None:
     """Create the tables of a new file, or migrate an older one. Raise MaintenanceError for a foreign or newer file,
     and for an older file that another process serves.
 
     Leave a damaged file as it is: intact rows stay readable, and `check` and `restore` need a running application.
     """
     path = database.path
-    assert path is not None
-    assert database.identity is not None
     try:
         refuse_links(path)
         sweep(path)
@@ -72,9 +79,8 @@ def ensure_schema(database: Database, *, is_served_by_others: bool = False, repa
         database.is_audited = True
 
 
-def open_schema(database: Database, path: Path, *, is_served_by_others: bool, repairs: bool) -> None:
+def open_schema(database: SqliteDatabase, path: Path, *, is_served_by_others: bool, repairs: bool) -> None:
     """Create or migrate the tables and record the file's identity. A later replacement of the file is an error."""
-    assert database.identity is not None
     state = file_state(database, path)
     is_first = database.identity.known is None  # else the parent process has opened it before the fork
     if is_first:
@@ -82,8 +88,7 @@ def open_schema(database: Database, path: Path, *, is_served_by_others: bool, re
     if state == "damaged":
         return
     try:
-        if database.writer_lock is not None:
-            database.writer_lock.opened()  # as the file's owner, so that every process can write it
+        database.writer_lock.opened()  # as the file's owner, so that every process can write it
         if state == "older" and is_served_by_others:
             raise MaintenanceError(
                 f"{path} has an older schema and an older version serves it: stop that version first"
@@ -106,7 +111,7 @@ def error_text(error: Exception, path: Path) -> str:
     """Return the message of an error. SQLite reports one error for a disk failure, a full or read-only disk, and a
     missing permission; find out which it is."""
     with suppress(OSError):
-        if isinstance(error, sqlite.DiskFailed):
+        if isinstance(error, DiskFailed):
             if path.exists() and not os.access(path, os.R_OK):
                 return "permission denied"
             disk = os.statvfs(path.parent)
@@ -117,10 +122,9 @@ def error_text(error: Exception, path: Path) -> str:
     return str(error)
 
 
-def create_or_migrate(database: Database, path: Path, state: str) -> None:
+def create_or_migrate(database: SqliteDatabase, path: Path, state: str) -> None:
     """Create the tables of an empty file; migrate the tables of an older one."""
     if state == "older":
-        assert database.writer_lock is not None
         database.close()
         migrate.migrate(path, database.writer_lock)
     elif state == "empty":
@@ -129,7 +133,7 @@ def create_or_migrate(database: Database, path: Path, state: str) -> None:
                 make_tables(transaction)
 
 
-def complete_objects(database: Database, path: Path, *, repairs: bool) -> None:
+def complete_objects(database: SqliteDatabase, path: Path, *, repairs: bool) -> None:
     """Raise MigrationFailed if a file of this version lacks a table or a column.
 
     `repairs`: recreate indexes, views and triggers if one is absent or differs.
@@ -137,7 +141,7 @@ def complete_objects(database: Database, path: Path, *, repairs: bool) -> None:
     with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
         migrate.require_columns(transaction.all, path)
         is_complete = not (repairs and migrate.lacks_objects(transaction.all))
-    if not is_complete and database.writer_lock is not None:
+    if not is_complete:
         database.close()
         migrate.recreate_changed_objects(path, database.writer_lock)
 
@@ -145,7 +149,7 @@ def complete_objects(database: Database, path: Path, *, repairs: bool) -> None:
 def store_planner_stats(database: Database) -> None:
     """Store the fixed planner statistics, unless the file has them. Take the write lock only to change them. Ignore
     damage to the statistics tables."""
-    with suppress(sqlite.FileCorrupt):
+    with suppress(FileCorrupt):
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             if has_planner_stats(transaction):
                 return
@@ -153,14 +157,14 @@ def store_planner_stats(database: Database) -> None:
             write_planner_stats(transaction)
 
 
-def file_state(database: Database, path: Path) -> str:
+def file_state(database: SqliteDatabase, path: Path) -> str:
     """Return `schema_state` or `damaged`. Raise MaintenanceError if the file cannot be read."""
     try:
         with database.reading(seconds_max=START_SECONDS_MAX) as transaction:
             return schema_state(transaction, path)
     except DatabaseFileReplaced:
         raise
-    except sqlite.NotADatabase as error:
+    except NotADatabase as error:
         raise MaintenanceError(
             f"{path} is not a sound SQLite database; to restore a backup, move it and its -wal away first"
         ) from error
@@ -168,15 +172,15 @@ def file_state(database: Database, path: Path) -> str:
         raise MaintenanceError(f"{path} {error}") from error
     except sqlite.WrongSetting as error:
         raise MaintenanceError(str(error)) from error
-    except (sqlite.DiskFailed, sqlite.DiskFull) as error:
+    except (DiskFailed, DiskFull) as error:
         raise UnwritableDisk(f"{path} cannot be used: {error_text(error, path)}") from error
-    except (sqlite.FileCorrupt, *sqlite.ERRORS):
+    except (FileCorrupt, *sqlite.ERRORS):
         return "damaged"
     except Fault as error:
         raise MaintenanceError(f"{path} cannot be used: {error_text(error, path)}") from error
 
 
-def resume_clock(database: Database, path: Path) -> None:
+def resume_clock(database: SqliteDatabase, path: Path) -> None:
     """Advance the clock to the latest time stored in the file, since the system clock may be earlier.
 
     Use the file's modification time if the stored time is damaged.
@@ -185,7 +189,7 @@ def resume_clock(database: Database, path: Path) -> None:
         with database.reading() as transaction:
             for (written_at,) in transaction.all(PAST_TIMESTAMPS):
                 database.clock.advance(written_at)
-    except (sqlite.FileCorrupt, ValueError):
+    except (FileCorrupt, ValueError):
         database.clock.advance(stored_timestamp(path.stat().st_mtime))
 
 
@@ -244,7 +248,7 @@ def make_tables(transaction: Transaction) -> None:
     """Create the schema of this version in an empty file."""
     for statement in migrate.schema():
         transaction.run(statement)
-    transaction.run(f"PRAGMA application_id = {sqlite.APPLICATION_ID}")
+    transaction.run(f"PRAGMA application_id = {migrations.APPLICATION_ID}")
     transaction.run(f"PRAGMA user_version = {migrations.schema_version()}")
 
 
@@ -254,8 +258,13 @@ RESTORE_HINT = "restore a backup: flask --app app restore FILE"
 
 @singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
+    """Return the problems of a database, one a line."""
+    raise NotImplementedError
+
+
+@check.register
+def check_file(database: SqliteDatabase, scan: Scan = Scan.FULL) -> list[str]:
     """Return the problems of a file and its settings, one a line."""
-    assert database.path is not None
     try:
         with database.reading(seconds_max=CHECK_SECONDS_MAX) as transaction:
             problems = [*integrity_problems(transaction, scan), *wrong_settings(transaction)]
@@ -263,7 +272,7 @@ def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
                 problems += [*migrate.schema_differences(transaction.all), *ineffective_grants(transaction)]
     except (Fault, *sqlite.ERRORS) as error:
         problems = [f"the database cannot be read: {error_text(error, database.path)}"]
-        if isinstance(sqlite.translate(error), sqlite.FileCorrupt):
+        if isinstance(sqlite.translate(error), FileCorrupt):
             problems.append(RESTORE_HINT)
     return [*problems, *readable_by_others(database.path)]
 
@@ -326,6 +335,12 @@ def readable_by_others(path: Path) -> list[str]:
 
 @singledispatch
 def versions(database: Database) -> dict[str, str]:
+    """Return the versions of driver, database and schema."""
+    raise NotImplementedError
+
+
+@versions.register
+def versions_of_file(database: SqliteDatabase) -> dict[str, str]:
     """Return the versions of driver, SQLite and schema, and whether this SQLite has the WAL-reset fix."""
     with database.reading() as transaction:
         schema = transaction.value("PRAGMA user_version")

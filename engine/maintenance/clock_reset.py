@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine import audit
-from engine.storage.clock import system_time
-from engine.storage.database import Database
+from engine.interface.clock import system_time
+from engine.interface.database import Database
+from engine.query.write import audit
 from models.audit_log import BULK_RELATION
 
 RESET_SECONDS_MAX = 60.0

@@ -14,10 +14,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.interface.database import Database
+from engine.interface.transaction import CURRENT, Transaction
 from engine.maintenance.import_export import archive_tables, as_double
 from engine.query.statement import Binding, Slot, Statement, compile_statement, new_value, parameter
-from engine.storage.database import Database
-from engine.storage.transaction import CURRENT, Transaction
 from models import credential
 from models.errors import Fault
 

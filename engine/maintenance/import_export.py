@@ -15,19 +15,19 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from engine import audit
+from engine.interface.database import Database
+from engine.interface.transaction import Transaction, stored_timestamp
 from engine.query.catalog import Relation, catalog
 from engine.query.constraints import ConstraintViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.rule import UNRESTRICTED
 from engine.query.statement import Binding, Statement
+from engine.query.write import audit
 from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.row_layout import IMPORTED_ID_MAX, default_value, require_id
 from engine.query.write.statements import WriteBuilder
 from engine.storage import file_copies as copies
 from engine.storage.atomic_files import drafted
-from engine.storage.database import Database
-from engine.storage.transaction import Transaction, stored_timestamp
 from models import RESOURCES, parents_first
 from models.audit_log import BULK_RELATION
 from models.errors import Fault

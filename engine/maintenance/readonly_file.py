@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from engine.interface.clock import Clock
+from engine.interface.transaction import Transaction
+from engine.interface.versioned_cache import VersionedCache
 from engine.maintenance.check import MaintenanceError, error_text, logs_of, schema_state
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
-from engine.storage.clock import Clock
 from engine.storage.file_copies import UnsoundCopy
-from engine.storage.transaction import Transaction
-from engine.storage.versioned_cache import VersionedCache
+from engine.storage.transaction import SqliteTransaction
 
 
 @contextmanager
@@ -58,7 +59,7 @@ def read_snapshot(path: Path) -> Iterator[Transaction]:
     try:
         with open_immutable(path) as driver_connection:
             driver_connection.walkthrough = connection = sqlite.Connection(driver_connection, writable=False)
-            transaction = Transaction(connection, DIALECTS["sqlite"], VersionedCache())
+            transaction = SqliteTransaction(connection, DIALECTS["sqlite"], VersionedCache())
             transaction.begin(Clock())
             try:
                 if schema_state(transaction, path) != "current":

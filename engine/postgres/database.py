@@ -15,24 +15,23 @@ from typing import Final, TypeVar
 
 import sqlalchemy as sa
 
-from engine.postgres.errors import ERRORS, translate
-from engine.postgres.replicas import Replicas
-from engine.postgres.session import GRACE_SECONDS, ServerSession, connect, milliseconds
-from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, ServerTransaction, WriteTransaction
-from engine.query.constraints import Locked
-from engine.query.dialect.registry import DIALECTS
-from engine.storage.clock import Clock
-from engine.storage.database import (
+from engine.interface.clock import Clock
+from engine.interface.database import (
+    CONNECTIONS_MAX,
     PROBE_WAIT_SECONDS_MAX,
     READ_SECONDS_MAX,
     WRITE_SECONDS_MAX,
     WRITE_WAIT_SECONDS_MAX,
     Database,
 )
-from engine.storage.pool import CONNECTIONS_MAX, TooManyConnections
-from engine.storage.transaction import CURRENT, Transaction
-from engine.storage.versioned_cache import VersionedCache
-from engine.storage.writer_lock import LockTimeout
+from engine.interface.faults import Locked, LockTimeout, TooManyConnections
+from engine.interface.transaction import CURRENT, Transaction
+from engine.interface.versioned_cache import VersionedCache
+from engine.postgres.errors import ERRORS, translate
+from engine.postgres.replicas import Replicas
+from engine.postgres.session import GRACE_SECONDS, ServerSession, connect, milliseconds
+from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, ServerTransaction, WriteTransaction
+from engine.query.dialect.registry import DIALECTS
 from models.errors import Fault
 
 Result = TypeVar("Result")
@@ -101,10 +100,7 @@ class ServerDatabase(Database):
 
     def __init__(self, url: sa.URL, replicas: Sequence[sa.URL] = ()) -> None:
         self.url = url
-        self.path = None
         self.dialect = DIALECTS["postgresql"]
-        self.writer_lock = None
-        self.is_audited = True
         self.cache = VersionedCache()
         self.clock = Clock()
         self.replicas = Replicas(replicas) if replicas else None

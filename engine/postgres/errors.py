@@ -7,18 +7,27 @@ from collections.abc import Callable
 
 import psycopg
 
+from engine.interface.faults import (
+    DiskFailed,
+    DiskFull,
+    FileCorrupt,
+    Locked,
+    NotPermitted,
+    OnlyReads,
+    TimedOut,
+    Unreachable,
+    Unresolved,
+)
 from engine.query import constraints
 from engine.query.catalog import ForeignKey, catalog
-from engine.query.constraints import Unreachable
 from engine.query.patterns import InvalidRegularExpression
-from engine.storage.sqlite import DiskFailed, DiskFull, FileCorrupt, TimedOut
 from models import types
 from models.errors import Fault
 
 ERRORS = (psycopg.Error,)
 
 
-class SerializationConflict(constraints.Locked):
+class SerializationConflict(Locked):
     """The server rolled back this transaction in favour of another one (40001, 40P01)."""
 
 
@@ -45,7 +54,7 @@ def translate_of_commit(error: Exception) -> Exception:
     Only the severity ERROR says that nothing was committed. A session can also end after the server has committed.
     """
     if isinstance(error, psycopg.Error) and error.diag.severity_nonlocalized != "ERROR":
-        return constraints.Unresolved(
+        return Unresolved(
             "the database did not say whether it kept the write",
             hint="Look whether it is there before sending it again.",
         )
@@ -111,12 +120,12 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "2201B": with_message(InvalidRegularExpression),
     "22P05": with_message(types.NulInText),
     "54001": with_message(types.InvalidInput),  # JSON nested beyond the server's limit
-    "42501": lambda error: constraints.NotPermitted(message(error)),
-    "25006": lambda error: constraints.OnlyReads(),
+    "42501": lambda error: NotPermitted(message(error)),
+    "25006": lambda error: OnlyReads(),
     "40001": lambda error: SerializationConflict("could not serialize access due to concurrent update"),
     "40P01": lambda error: SerializationConflict("deadlock detected"),
-    "55P03": lambda error: constraints.Locked("canceling statement due to lock timeout"),
-    "57014": lambda error: TimedOut("canceling statement due to statement timeout"),
+    "55P03": lambda error: Locked("canceling statement due to lock timeout"),
+    "57014": lambda _: TimedOut(),
     "53100": lambda error: DiskFull("no space left on the device"),
     "58030": lambda error: DiskFailed("the disk failed"),
     "XX001": lambda error: FileCorrupt("the database is damaged"),

@@ -16,15 +16,13 @@ from typing import TypeVar
 import psycopg
 import sqlalchemy as sa
 
+from engine.interface.database import CONNECTIONS_MAX
+from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, Locked, TimedOut, Unreachable
+from engine.interface.transaction import CURRENT, ReplicationPositions, Transaction
+from engine.interface.versioned_cache import VersionedCache
 from engine.postgres.errors import ERRORS
 from engine.postgres.session import PoolerRefused, ServerSession, connect, milliseconds
 from engine.postgres.transaction import BEGIN_READ, ServerTransaction
-from engine.query.constraints import Locked, Unreachable
-from engine.storage.pool import CONNECTIONS_MAX
-from engine.storage.replication_positions import ReplicationPositions
-from engine.storage.sqlite import DiskFailed, DiskFull, FileCorrupt, TimedOut
-from engine.storage.transaction import CURRENT, Transaction
-from engine.storage.versioned_cache import VersionedCache
 
 Result = TypeVar("Result")
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import psycopg
 import sqlalchemy as sa
 
+from engine.interface.faults import Unreachable
+from engine.interface.transaction import Transaction
 from engine.maintenance import check as database_check
 from engine.maintenance import copy as database_copy
 from engine.postgres import errors
@@ -16,13 +18,11 @@ from engine.postgres.database import ServerDatabase
 from engine.postgres.replicas import IDENTITY, AnotherDatabase
 from engine.postgres.session import POOLER_REFUSED, PoolerRefused, connection_settings
 from engine.postgres.transaction import ServerTransaction
-from engine.query.constraints import Unreachable
 from engine.query.dialect.postgresql import UNICODE_COLLATION
 from engine.schema import migrations
 from engine.schema.description import POSTGRESQL
 from engine.schema.migrations import EARLIER_VERSION, pending, schema_version
 from engine.schema.script import schema_script, upgrade_script
-from engine.storage.transaction import Transaction
 from models import RESOURCES
 from models.errors import Fault
 from models.fields import Model

@@ -857,7 +857,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER client_manager_inspection_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_inspection_access FOR EACH ROW EXECUTE FUNCTION client_manager_inspection_access_role();
 
--- The time of the transaction, which never goes back (engine/storage/clock.py), or the server's for a manual statement.
+-- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.
 CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
     RETURN floor(extract(epoch FROM greatest(
         clock_timestamp(), nullif(current_setting('walkthrough.at', true), '')::timestamptz)))::bigint;

@@ -21,7 +21,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
-from engine.query.constraints import Unreachable
+from engine.interface.faults import Unreachable
 from engine.query.statement import LARGE_CHARACTERS
 from models.types import Bound
 

@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
+from engine.interface.clock import Clock
+from engine.interface.faults import Locked, LockTimeout, NotCommitted, OnlyReads, TimedOut
+from engine.interface.transaction import Parameters, Transaction, in_pages
+from engine.interface.versioned_cache import VersionedCache
 from engine.postgres.errors import ERRORS, translate, translate_of_commit
 from engine.postgres.session import GRACE_SECONDS, ServerSession
-from engine.query.constraints import Locked, OnlyReads
 from engine.query.dialect.registry import DIALECTS
-from engine.storage.clock import Clock
-from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import NotCommitted, Parameters, Transaction, in_pages
-from engine.storage.versioned_cache import VersionedCache
-from engine.storage.writer_lock import LockTimeout
 
 BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -60,7 +58,7 @@ class ServerTransaction(Transaction):
         assert not self.dead, "a statement after an error"
         if time.monotonic() > self.deadline:
             self.dead = True
-            raise TimedOut("canceling statement due to statement timeout")
+            raise TimedOut()
 
     def send_before(self, sql: str, parameters: Parameters) -> None:
         """Send a statement together with the next one."""

@@ -1,4 +1,4 @@
-"""The errors of constraints and of unavailable databases, independent of the database."""
+"""The errors of constraints, independent of the database."""
 
 from __future__ import annotations
 
@@ -81,39 +81,6 @@ class ForeignKeyViolation(ConstraintViolation):
             f'update or delete on table "{relation}" violates foreign key constraint "{constraint}" on table "{by}"',
             f'Key ({key})=({value}) is still referenced from table "{by}".',
         )
-
-
-class Locked(Fault):
-    """The writer lock was not available in time (55P03)."""
-
-
-class Unreachable(Fault):
-    """The server does not answer or refuses the connection (08006). The client may retry."""
-
-
-class OnlyReads(Unreachable):
-    """The server accepts no writes, for example because it is a standby. It may become a primary."""
-
-    def __init__(self) -> None:
-        super().__init__("the database is read-only: it is a standby, or default_transaction_read_only is on")
-
-
-class NotPermitted(Fault):
-    """The service's database user lacks a privilege (42501).
-
-    `reason` may name hidden tables, so commands print it and responses do not hold it.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("the service's database user lacks a privilege that it needs")
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.message}: {self.reason}"
-
-
-class Unresolved(Unreachable):
-    """The server did not answer a COMMIT (08007). A retry may write twice."""
 
 
 def unique_violation(columns: str) -> Fault:

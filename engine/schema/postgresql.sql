@@ -100,7 +100,7 @@ END $$;
 -- The user of a grant has the role of its table.
 {{roles}}
 
--- The time of the transaction, which never goes back (engine/storage/clock.py), or the server's for a manual statement.
+-- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.
 CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
     RETURN floor(extract(epoch FROM greatest(
         clock_timestamp(), nullif(current_setting('walkthrough.at', true), '')::timestamptz)))::bigint;

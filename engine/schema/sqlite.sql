@@ -46,7 +46,7 @@ INSERT INTO audit_context (one, at) VALUES (1, strftime('%Y-%m-%dT%H:%M:%S+00:00
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 {{sequences}}
 
--- The time of the transaction, which never goes back (engine/storage/clock.py), or the system's for a manual statement.
+-- The time of the transaction, which never goes back (engine/interface/clock.py), or the system's for a manual statement.
 CREATE VIEW this_second AS
     SELECT max(unixepoch(), coalesce((SELECT unixepoch(at) FROM audit_context), 0)) AS now;
 

@@ -14,9 +14,9 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from engine.query.constraints import Locked
+from engine.interface.faults import Locked, NotCommitted
 from engine.storage import sqlite
-from engine.storage.transaction import Bounds, NotCommitted
+from engine.storage.transaction import Bounds
 
 MEMBERS_MAX: Final = 64
 

@@ -1,67 +1,58 @@
-"""A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time.
-
-A transaction ends with its block. It is committed if the block raises nothing, and rolled back otherwise. A `reading()`
-inside another one joins it, so that a caller's rights and the rows they read belong to one snapshot.
-"""
+"""A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time."""
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query.constraints import Locked
+from engine.interface.clock import Clock
+from engine.interface.database import (
+    CONNECTIONS_MAX,
+    PROBE_WAIT_SECONDS_MAX,
+    READ_SECONDS_MAX,
+    WRITE_SECONDS_MAX,
+    WRITE_WAIT_SECONDS_MAX,
+    Database,
+)
+from engine.interface.faults import DISK_FAULTS, Locked, LockTimeout
+from engine.interface.transaction import CURRENT, CurrentToken, Transaction
+from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
-from engine.storage.clock import Clock
 from engine.storage.commit_group import FIRST, CommitGroup
 from engine.storage.data_version import DataVersion
 from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity
 from engine.storage.pool import ConnectionPool, connection_of, pop_idle
-from engine.storage.transaction import CURRENT, CurrentToken, Transaction
-from engine.storage.versioned_cache import VersionedCache
+from engine.storage.transaction import SqliteTransaction
 from engine.storage.wal import WalCheckpointer
-from engine.storage.writer_lock import LockTimeout, WriterLock
+from engine.storage.writer_lock import WriterLock
 from models.errors import Fault
 
-READ_SECONDS_MAX = 2.0
-WRITE_SECONDS_MAX = 4.0
-WRITE_WAIT_SECONDS_MAX = 5.0
 CACHED_STATEMENTS_MAX = 512
 PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
-PROBE_WAIT_SECONDS_MAX = 0.5
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
 
-Result = TypeVar("Result")
 
-
-class Database:
+class SqliteDatabase(Database):
     """One SQLite file: its connections, writer lock, cache and clock, and whether its disk takes writes."""
 
-    identity: FileIdentity | None = None
-    """Which file the path named when it was opened; None for a server."""
+    path: Path
 
-    observe_wait: Callable[[float], None] | None = None
-    """Called with the seconds that a write waited for the lock, if the lock itself does not measure them."""
-
-    time_zone: datetime.tzinfo = datetime.UTC
-    """The zone of the transactions' days."""
-
-    def __init__(self, path: Path | None, writer: sa.Engine, reader: sa.Engine) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.writer = writer
-        self.reader = reader
+        self.writer = writer = make_engine(path, writable=True)
+        self.reader = reader = make_engine(path, writable=False)
         self.dialect = DIALECTS["sqlite"]
-        self.writer_lock = WriterLock(Path(f"{path}.lock")) if path is not None else None
-        self.identity = FileIdentity(path) if path is not None else None
+        self.writer_lock = WriterLock(Path(f"{path}.lock"))
+        self.identity = FileIdentity(path)
         self.written_at = float("-inf")
         self.last_write_failed = False
         self.cache = VersionedCache()
@@ -107,25 +98,27 @@ class Database:
                 raise
             group.members += self.finish(member, token)
         except BaseException as error:
-            if isinstance(error, sqlite.DISK_FAULTS):
+            if isinstance(error, DISK_FAULTS):
                 self.last_write_failed = True
             self.leave(group, has_failed=True)
             raise
         self.leave(group)
 
     def hold_writer_lock(self, wait_seconds_max: float) -> AbstractContextManager[None]:
-        assert self.writer_lock is not None
         return self.writer_lock.held(wait_seconds_max)
 
     def open_group(self, deadline: float, *, joins: bool) -> CommitGroup:
         """Take the writer lock; return the open commit group that comes with it, or a new one."""
-        assert self.writer_lock is not None
-        self.writer_lock.acquire(max(0.0, deadline - time.monotonic()), joins=joins)
+        began = time.monotonic()
+        try:
+            self.writer_lock.acquire(max(0.0, deadline - began), joins=joins)
+        finally:
+            if self.observe_wait is not None:
+                self.observe_wait(time.monotonic() - began)
         group, self.group = self.group, None
         return group or self.new_group()
 
     def new_group(self) -> CommitGroup:
-        assert self.writer_lock is not None
         try:
             self.require_same_file()
             pooled = self.connections.check_out(self.writer)
@@ -141,7 +134,6 @@ class Database:
 
         SQLite would replay the log into the other file after a power cut. The caller holds the writer lock.
         """
-        assert self.identity is not None
         pooled = pop_idle(self.connections.idle[self.writer])
         if pooled is not None:
             if not self.identity.is_missing():
@@ -150,14 +142,15 @@ class Database:
 
     def require_same_file(self) -> None:
         """Raise DatabaseFileReplaced if the file was removed or replaced."""
-        if self.identity is not None:
-            self.identity.require_same()
+        self.identity.require_same()
 
-    def begin_member(self, group: CommitGroup, deadline: float, seconds_max: float) -> tuple[Transaction, CurrentToken]:
+    def begin_member(
+        self, group: CommitGroup, deadline: float, seconds_max: float
+    ) -> tuple[SqliteTransaction, CurrentToken]:
         """Begin the next member of a commit group."""
         group.connection.wait_until(deadline)
         bounds = group.bounds
-        member = Transaction(group.connection, self.dialect, self.cache, writes=True, bounds=bounds)
+        member = SqliteTransaction(group.connection, self.dialect, self.cache, writes=True, bounds=bounds)
         # Later members run in the same process, whose clock has advanced already.
         resumes = self.is_audited and bounds is FIRST
         return member, self.begin(member, seconds_max, resumes=resumes)
@@ -167,7 +160,6 @@ class Database:
 
         `has_failed` says that the member that leaves has failed. A fault that it caused itself is not raised again.
         """
-        assert self.writer_lock is not None
         if group.may_grow:
             self.group = group
             if self.writer_lock.hand_over():
@@ -188,13 +180,13 @@ class Database:
     def end(self, group: CommitGroup) -> None:
         """Commit the group's members and note whether the disk took them."""
         group.end()
-        if isinstance(group.fault, sqlite.DISK_FAULTS):
+        if isinstance(group.fault, DISK_FAULTS):
             self.last_write_failed = True
         elif group.members and group.fault is None:
             self.written_at, self.last_write_failed = time.monotonic(), False
             self.checkpointer.note_commit()
 
-    def begin(self, transaction: Transaction, seconds_max: float, *, resumes: bool = False) -> CurrentToken:
+    def begin(self, transaction: SqliteTransaction, seconds_max: float, *, resumes: bool = False) -> CurrentToken:
         """Begin a transaction and make it the current one."""
         connection = transaction.connection
         connection.faults.clear()
@@ -211,7 +203,7 @@ class Database:
                 raise
         return CURRENT.set(transaction)
 
-    def finish(self, transaction: Transaction, token: CurrentToken, *, has_failed: bool = False) -> bool:
+    def finish(self, transaction: SqliteTransaction, token: CurrentToken, *, has_failed: bool = False) -> bool:
         """End the current transaction; return whether it was committed."""
         CURRENT.reset(token)
         transaction.connection.end_deadline()
@@ -220,16 +212,11 @@ class Database:
             return False
         return transaction.end()
 
-    def on_any_server(self, primary: Transaction, read: Callable[[], Result]) -> Result:
-        """Return the result of `read`, computed on a replica if one is as current as the primary's snapshot."""
-        return read()
-
-    def read_server(self, primary: Transaction) -> str | None:
-        """Return which kind of server serves reads now, `primary` or `standby`; None without replicas."""
-        return None
+    def is_file_replaced(self) -> bool:
+        return self.identity.is_replaced()
 
     def observe_reads(self, observe: Callable[[str, str], None]) -> None:
-        """Have `observe` called with server and reason of each read, if there are replicas."""
+        """Call nothing: a file has no replicas."""
 
     def is_writable(self) -> bool:
         """Try a write; return whether it succeeds.
@@ -264,12 +251,38 @@ class Database:
         self.checkpointer.stop()
         try:
             with self.hold_writer_lock(wait_seconds_max):
-                if self.identity is None or not self.identity.is_missing():
+                if not self.identity.is_missing():
                     with self.connections.checked_out(self.writer) as connection:
                         self.checkpointer.truncate(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # the log holds what is committed; the next start checkpoints it
+
+
+def make_engine(path: Path, *, writable: bool) -> sa.Engine:
+    """Return the SQLAlchemy engine that opens the connections of the writer or of the readers."""
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)),
+        module=sqlite.driver,
+        hide_parameters=True,
+        pool_size=1 if writable else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
+        max_overflow=0,
+        pool_timeout=WRITE_WAIT_SECONDS_MAX,
+        pool_reset_on_return=None,
+        # Reuse the last used connection, whose cache is warm. This keeps the number of connections low.
+        pool_use_lifo=True,
+        connect_args={
+            "cached_statements": CACHED_STATEMENTS_MAX,
+            "check_same_thread": False,
+            "factory": sqlite.DriverConnection,
+        },
+    )
+
+    def prepare(driver_connection: Any, record: object) -> None:
+        driver_connection.walkthrough = sqlite.prepare(driver_connection, writable=writable)
+
+    sa.event.listen(engine, "connect", prepare)
+    return engine
 
 
 class Snapshot:
@@ -282,9 +295,9 @@ class Snapshot:
 
     pooled: sa.PoolProxiedConnection
     token: CurrentToken
-    transaction: Transaction
+    transaction: SqliteTransaction
 
-    def __init__(self, database: Database, seconds_max: float) -> None:
+    def __init__(self, database: SqliteDatabase, seconds_max: float) -> None:
         self.database = database
         self.seconds_max = seconds_max
 
@@ -292,7 +305,7 @@ class Snapshot:
         database = self.database
         self.pooled = pooled = database.connections.check_out(database.reader)
         try:
-            transaction = Transaction(connection_of(pooled), database.dialect, database.cache)
+            transaction = SqliteTransaction(connection_of(pooled), database.dialect, database.cache)
             self.token = database.begin(transaction, self.seconds_max)
         except BaseException:
             database.connections.check_in(database.reader, pooled)

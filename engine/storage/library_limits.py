@@ -14,9 +14,10 @@ import ctypes
 import importlib
 from typing import Any
 
+from engine.interface.faults import VALUE_BYTES_MAX
+
 LIMIT_LENGTH = 0  # SQLITE_LIMIT_LENGTH
 PLAN_WITHOUT_VALUES = 1007  # SQLITE_DBCONFIG_ENABLE_QPSG
-VALUE_BYTES_MAX = 32 << 20  # the limit of a whole response
 
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 CALLBACKS: list[object] = []  # kept alive: the library calls them

@@ -10,14 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.interface.faults import TooManyConnections
 from engine.storage import sqlite
-from models.errors import Fault
-
-CONNECTIONS_MAX = 32  # one for each thread of a worker
-
-
-class TooManyConnections(Fault):
-    """Every connection is in use (53300). A retry is right."""
 
 
 class ConnectionPool:

@@ -14,14 +14,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, Locked, NotADatabase, ResponseTooLarge, TimedOut
+
 try:
     from pysqlite3 import dbapi2 as driver
 except ImportError:  # no wheel for this platform
     import sqlite3 as driver
 
 from engine.query import constraints
+from engine.query.dialect import sqlite_functions as sql_functions
 from engine.schema.migrations import APPLICATION_ID, DEVELOPMENT_APPLICATION_ID, EARLIER_VERSION
-from engine.storage import library_limits, sql_functions
+from engine.storage import library_limits
 from engine.storage.slow_statements import SLOW_SECONDS, SLOW_STATEMENTS
 from models import types
 from models.errors import Fault
@@ -40,7 +43,6 @@ LARGE_CHARACTERS_MAX = 2_000_000  # of large statements in the driver's statemen
 OPCODES_PER_CHECK = 10_000
 VERSION_MIN = (3, 43, 0)  # 3.40 refuses json_object() in triggers of an untrusted schema
 VERSION_WITH_NOOP_CHECKPOINT = (3, 51, 0)  # reports the size of the log; older ones checkpoint instead
-VERSION_OF_JSONB_EACH = (3, 51, 0)  # json_each parses each inner array again
 VERSION_SAFE = (3, 51, 3)  # below it, overlapping checkpoints can corrupt a file
 CHECKPOINTS_IN_BACKGROUND = driver.sqlite_version_info >= VERSION_SAFE
 CHECKPOINT_PAGES = 1_000  # of 4 KiB, SQLite's own default
@@ -54,41 +56,10 @@ PRAGMAS: tuple[tuple[str, object, object], ...] = (
 )
 
 
-class TimedOut(Fault):
-    """A statement was stopped at its deadline (57014)."""
-
-
-class ResponseTooLarge(Fault):
-    """The rows exceed the limit of a response (54000)."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"the response is larger than {library_limits.VALUE_BYTES_MAX} bytes",
-            hint="Narrow the select or lower the limit.",
-        )
-
-
-class DiskFull(Fault):
-    """The disk is full (53100)."""
-
-
-class DiskFailed(Fault):
-    """The disk or the file failed (58030)."""
-
-
-class FileCorrupt(Fault):
-    """The database file is damaged (XX001)."""
-
-
-class NotADatabase(FileCorrupt):
-    """The file has no SQLite header."""
-
-
-DISK_FAULTS = (DiskFull, DiskFailed, FileCorrupt)
 HARMLESS = (
     TimedOut,
     ResponseTooLarge,
-    constraints.Locked,
+    Locked,
     constraints.UniqueViolation,
     constraints.ForeignKeyViolation,
     constraints.NotNullViolation,
@@ -222,12 +193,8 @@ class Connection:
         if time.monotonic() <= self.deadline:
             return 1
         if not self.faults:
-            self.faults.append(timed_out())
+            self.faults.append(TimedOut())
         return 0
-
-
-def timed_out() -> TimedOut:
-    return TimedOut("canceling statement due to statement timeout")
 
 
 library_limits.set_up_every_connection(driver)
@@ -293,7 +260,7 @@ FAULTS: tuple[tuple[str, Callable[[str], Exception]], ...] = (
     ("CHECK constraint failed: ", constraints.CheckViolation),
     ("check:", constraints.CheckViolation),
     ("FOREIGN KEY constraint failed", lambda _: constraints.ForeignKeyViolation()),
-    ("interrupted", lambda _: timed_out()),
+    ("interrupted", lambda _: TimedOut()),
     ("string or blob too big", lambda _: ResponseTooLarge()),
     ("database or disk is full", lambda _: DiskFull("no space left on the device")),
     ("disk I/O error", lambda _: DiskFailed("the disk failed")),
@@ -303,9 +270,9 @@ FAULTS: tuple[tuple[str, Callable[[str], Exception]], ...] = (
     ("malformed database schema", lambda _: FileCorrupt("the database file is damaged")),
     ("file is not a database", lambda _: NotADatabase("the database file is damaged")),
     ("attempt to write a readonly", lambda _: DiskFailed("the database cannot be written")),
-    ("locking protocol", lambda _: constraints.Locked("canceling statement due to lock timeout")),
+    ("locking protocol", lambda _: Locked("canceling statement due to lock timeout")),
     ("integer overflow", lambda _: types.OutOfRange("bigint out of range")),
-    ("database is locked", lambda _: constraints.Locked("canceling statement due to lock timeout")),
+    ("database is locked", lambda _: Locked("canceling statement due to lock timeout")),
 )
 """The prefixes of the driver's messages and their faults. The driver reports no extended error codes."""
 
@@ -327,24 +294,4 @@ def translate(error: Exception) -> Exception:
     return error
 
 
-__all__ = [
-    "APPLICATION_ID",
-    "DEVELOPMENT_APPLICATION_ID",
-    "DISK_FAULTS",
-    "ERRORS",
-    "HARMLESS",
-    "VERSION_SAFE",
-    "Connection",
-    "DiskFailed",
-    "DiskFull",
-    "DriverConnection",
-    "FileCorrupt",
-    "ForeignFile",
-    "NotADatabase",
-    "ResponseTooLarge",
-    "TimedOut",
-    "WrongSetting",
-    "driver",
-    "prepare",
-    "translate",
-]  # fmt: skip
+__all__ = ["driver"]

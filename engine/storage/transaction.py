@@ -1,29 +1,21 @@
-"""One transaction on one connection: it runs statements, and is committed whole or not at all.
-
-After a database error it runs no further statement. `engine/storage/database.py` begins and ends transactions.
-"""
+"""One transaction on one connection to a SQLite file. `engine/storage/database.py` begins and ends it."""
 
 from __future__ import annotations
 
-import datetime
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
+from engine.interface.clock import Clock
+from engine.interface.faults import NotCommitted, TimedOut
+from engine.interface.transaction import Parameters, Transaction, in_pages
+from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
 from engine.storage import sqlite
-from engine.storage.clock import Clock, day_of
-from engine.storage.replication_positions import ReplicationPositions
-from engine.storage.versioned_cache import VersionedCache
-from models.types import Bound, write_timestamp
-
-Parameters = Sequence[Bound]
 
 # Each statement has its own savepoint, which costs more the larger the file is. A few fixed sizes let the driver
 # reuse prepared statements.
@@ -40,16 +32,6 @@ def with_row_count(sql: str, count: int) -> str:
     return head + word + ", ".join([row] * count)
 
 
-@lru_cache(maxsize=1)
-def stored_timestamp(unix: float) -> str:
-    """Return a Unix time as a stored timestamp. The last one is cached: a write needs it several times."""
-    return write_timestamp(utc_datetime(unix))
-
-
-def utc_datetime(unix: float) -> datetime.datetime:
-    return datetime.datetime.fromtimestamp(unix, datetime.UTC)
-
-
 LAST_TIMESTAMP: Final = "SELECT at FROM audit_context"
 PAST_TIMESTAMPS: Final = (
     f"{LAST_TIMESTAMP} UNION ALL SELECT moment FROM (SELECT strftime('%Y-%m-%dT%H:%M:%S+00:00',"  # noqa: S608
@@ -57,10 +39,6 @@ PAST_TIMESTAMPS: Final = (
     " WHERE moment IS NOT NULL"
 )
 """The query for the timestamps in a file that must be past: its last change, and the last probe of its disk."""
-
-
-class NotCommitted(RuntimeError):
-    """A transaction that should commit cannot, because a caller swallowed an error. This is a programming error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,41 +50,15 @@ class Bounds:
     roll_back: tuple[str, ...]
 
 
-PAGE_CHARACTERS_MAX = 2_000_000
-"""The size at which a page is full. A thousand rows may hold 400 MB, and processing them takes several times that."""
-
-
-def in_pages(rows: Iterable[Any], rows_max: int) -> Iterator[list[Any]]:
-    """Yield rows in pages of `rows_max` rows, or fewer if they hold long texts."""
-    page: list[Any] = []
-    characters = 0
-    for row in rows:
-        page.append(row)
-        characters += sum(len(value) for value in row if isinstance(value, str))
-        if len(page) >= rows_max or characters >= PAGE_CHARACTERS_MAX:
-            yield page
-            page, characters = [], 0
-    if page:
-        yield page
-
-
 TOP_LEVEL: Final = Bounds("BEGIN", ("COMMIT",), ("ROLLBACK",))
 
 
-class Transaction:
-    """One transaction on one connection. `now` is the time it began, in UTC.
+class SqliteTransaction(Transaction):
+    """One transaction on one connection.
 
     All statements share one cursor, which the transaction closes. An open cursor would keep the snapshot, and with it
     the log, alive after COMMIT.
     """
-
-    reports_positions = False
-    """The caller's look-up sets `positions`, because a replica may serve the read."""
-
-    positions: ReplicationPositions | None = None
-
-    time_zone: datetime.tzinfo = datetime.UTC
-    """The zone of `today`, which the database sets."""
 
     def __init__(
         self,
@@ -120,35 +72,10 @@ class Transaction:
         self.cache = cache
         self.writes = writes
         self.bounds = bounds
-        self.actor_id: str | None = None
-        self.pending_context: Parameters | None = None
         self.connection = connection
         self.cursor = connection.driver_connection.cursor()
         self.dialect = dialect
         self.began = 0.0  # Unix seconds, after BEGIN, which may have waited
-        self.dead = False
-        self.rollback_only = False
-        self.version: int | None = None
-
-    @property
-    def unix(self) -> int:
-        """When the transaction began, in whole Unix seconds."""
-        return int(self.began)
-
-    @property
-    def moment(self) -> datetime.datetime:
-        """When the transaction began."""
-        return utc_datetime(self.began)
-
-    @property
-    def today(self) -> datetime.date:
-        """The day on which the transaction began, in TIMEZONE."""
-        return day_of(self.began, self.time_zone)
-
-    @property
-    def now(self) -> str:
-        """When the transaction began, as a stored timestamp."""
-        return stored_timestamp(self.began)
 
     def begin(self, clock: Clock, *, resumes: bool = False) -> None:
         """Begin, and set the time it began. A transaction that `resumes` begins no earlier than the last timestamp in
@@ -174,7 +101,7 @@ class Transaction:
         assert not self.dead, "a statement after an error"
         if time.monotonic() > self.connection.deadline:
             self.dead = True
-            raise sqlite.timed_out()
+            raise TimedOut()
         try:
             if self.pending_context is not None and not sql.startswith("SELECT"):
                 self.send_pending_context()
@@ -254,25 +181,6 @@ class Transaction:
         except sqlite.ERRORS as error:
             raise self.failed(error) from error
 
-    def one(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run a query; return the first row, or None."""
-        rows = self.all(sql, parameters)
-        return rows[0] if rows else None
-
-    def value(self, sql: str, parameters: Parameters = ()) -> Any:
-        """Run a query; return the first column of the first row, or None."""
-        row = self.one(sql, parameters)
-        return row[0] if row is not None else None
-
-    def cached(self, key: Hashable, compute: Callable[[], Any], bytes_of: Callable[[Any], int] | None = None) -> Any:
-        """Return the cached value of `key` at this snapshot's data version; without a version, call `compute`.
-
-        A transaction that writes caches nothing, since it may be rolled back.
-        """
-        if self.writes or self.version is None:
-            return compute()
-        return self.cache.get(self.version, key, compute, bytes_of)
-
     def read_version(self, data_version: Callable[[], int]) -> None:
         """Open the snapshot and set its data version; None if a commit intervenes.
 
@@ -291,25 +199,9 @@ class Transaction:
                 connection.version = before
         self.version = connection.version
 
-    def set_actor(self, actor_id: str | None) -> None:
-        """Set the user on whose behalf the transaction changes rows. The audit log's triggers read it, so it is sent
-        before the first change."""
-        self.actor_id = actor_id
-        self.pending_context = (self.now, actor_id)
-
-    def send_pending_context(self) -> None:
-        """Send the audit context if it is pending."""
-        if self.pending_context is not None:
-            self.send_before(self.dialect.set_actor, self.pending_context)
-            self.pending_context = None
-
     def send_before(self, sql: str, parameters: Parameters) -> None:
         """Run a statement before the one that is about to be run."""
         self.cursor.execute(sql, parameters)
-
-    def roll_back_at_end(self) -> None:
-        """Have `end` roll back instead of commit (`tx=rollback`)."""
-        self.rollback_only = True
 
     def end(self) -> bool:
         """Commit, or roll back if the transaction is rollback-only; return whether it was committed.
@@ -343,9 +235,3 @@ class Transaction:
             self.cursor.close()
         except sqlite.ERRORS:
             self.connection.broken = True
-
-
-CURRENT: Final[ContextVar[Transaction | None]] = ContextVar("current_transaction", default=None)
-"""The transaction that this thread has open. A read joins it; a write must not begin inside it."""
-
-CurrentToken = Token[Transaction | None]

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Final
 
+from engine.interface.faults import LockTimeout
 from engine.storage import sqlite
-from engine.storage.writer_lock import LockTimeout
 from models.errors import Fault
 
 LOG = logging.getLogger("walkthrough")

@@ -19,20 +19,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.interface.faults import DiskFailed, LockTimeout
 from engine.storage import atomic_files
-from engine.storage.sqlite import DiskFailed
-from models.errors import Fault
 
 RUN_SECONDS_MAX = 0.004  # a few writes on a fast disk
 GROUP_SECONDS_MAX = 0.02  # of one commit group
 YIELD_SECONDS = 0.0005  # what a waiter in another process needs to wake up and take the lock
-
-
-class LockTimeout(Fault):
-    """The writer lock did not become free in time (55P03). A retry is right."""
-
-    def __init__(self) -> None:
-        super().__init__("canceling statement due to lock timeout", hint="Another write is under way; try again.")
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from access.caller import Caller, VisibleRows
 from access.functions import function
 from access.parameters import required_parameter
 from access.policy import EVERY_ROLE
+from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
-from engine.storage.transaction import Transaction
 from inspections.faults import NoSuchBuilding
 from inspections.reporting.counts import LABELS_MAX, PLANS_MAX, CountPlanner, Counts, fetch_rows, labelled, shortened
 from inspections.reporting.status_counts import read_status_counts

@@ -19,11 +19,11 @@ from access.caller import Caller, VisibleRows
 from access.functions import function
 from access.parameters import optional_parameter
 from access.policy import EVERY_ROLE
+from engine.interface.transaction import Transaction
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Binding, Statement, parameter
-from engine.storage.transaction import Transaction
 from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, Expression, fetch_rows, labelled, shortened
 from inspections.reporting.status_counts import month_start
 from models import Building, Inspection

@@ -7,12 +7,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.interface.transaction import Transaction
 from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.index_prefix import prefix_of_parent
 from engine.query.read.disjuncts import or_operands
-from engine.query.read.index_prefix import prefix_of_parent
 from engine.query.read.planner import Planner
 from engine.query.statement import Binding, Statement, parameter
-from engine.storage.transaction import Transaction
 from models import Building, Inspection
 from models.fields import Model
 from models.types import DATE, TIMESTAMP

@@ -13,11 +13,11 @@ import sqlalchemy as sa
 from access.caller import Caller, VisibleRows
 from access.functions import function
 from access.policy import EVERY_ROLE
+from engine.interface.transaction import Transaction
+from engine.interface.versioned_cache import size_of
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
-from engine.storage.transaction import Transaction
-from engine.storage.versioned_cache import size_of
 from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, fetch_rows
 from inspections.reporting.status_counts import read_status_counts
 from models import Building, Finding

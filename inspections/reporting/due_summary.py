@@ -12,10 +12,10 @@ import sqlalchemy as sa
 from access.caller import Caller, VisibleRows
 from access.functions import function
 from access.policy import EVERY_ROLE
+from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule
 from engine.query.statement import Statement
-from engine.storage.transaction import Transaction
 from inspections.reporting.counts import (
     LABELS_MAX,
     PLANS_MAX,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 
 
 class FirstStep(StrEnum):

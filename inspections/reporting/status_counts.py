@@ -11,11 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from access.caller import VisibleRows
+from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.disjuncts import Disjunct, disjuncts
 from engine.query.rule import Rule
 from engine.query.statement import Statement
-from engine.storage.transaction import Transaction
 from inspections.reporting.counts import (
     LABELS_MAX,
     PLANS_MAX,

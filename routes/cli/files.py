@@ -15,16 +15,17 @@ import click
 from flask import Blueprint, current_app
 
 from access.accounts.user_import import import_user
-from engine.attach import attach_url
 from engine.current import database, reading
+from engine.interface.database import Database
+from engine.interface.transaction import Transaction
 from engine.maintenance import backup, import_export, readonly_file
 from engine.maintenance import check as database_check
 from engine.maintenance import copy as database_copy
+from engine.open import absolute_url, open_database
 from engine.query.catalog import catalog
 from engine.storage import file_copies
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from routes.cli.command import (
     DATABASE_ERROR,
@@ -168,7 +169,7 @@ def copy_database(url: str) -> None:
     """
     source = database()
     try:
-        with closing(attach_url(url)) as target:
+        with closing(open_database(absolute_url(url))) as target:
             database_check.ensure_schema(target, is_served_by_others=is_served(target.path))
             total = database_copy.count_all_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
@@ -290,6 +291,6 @@ def checkpoint() -> None:
 
 def adopt_replaced_file() -> None:
     """Accept the file that replaced the database."""
-    identity = database().identity
-    if identity is not None:
-        identity.record()
+    served = database()
+    if isinstance(served, SqliteDatabase):
+        served.identity.record()

@@ -1,4 +1,4 @@
-"""/rpc: the functions of the API over HTTP. `inspections/functions.py` lists them.
+"""/rpc: the functions of the API over HTTP. `routes/functions/registry.py` lists them.
 
 A volatile function writes. It takes POST only and reads the caller again after the writer lock is acquired. All
 other requests under /rpc go to `unmatched`.
@@ -16,7 +16,7 @@ from access.caller import Caller
 from access.decorators import load_caller, public, requires_call, requires_caller
 from access.functions import Function
 from engine.current import reading, writing
-from inspections.functions import FUNCTIONS
+from routes.functions.registry import FUNCTIONS
 from routes.http.body import read_body
 from routes.http.middleware import respond
 from routes.postgrest import calls, requests

@@ -9,9 +9,18 @@ import json
 
 from access import access_token, decorators, policy, session
 from access.accounts import administration, api_key, own_account, password, person, sign_in, throttle
+from engine.interface.faults import (
+    DiskFull,
+    Locked,
+    LockTimeout,
+    ResponseTooLarge,
+    TimedOut,
+    TooManyConnections,
+    Unreachable,
+    Unresolved,
+)
 from engine.query import constraints
-from engine.storage import file_identity, pool, sqlite
-from engine.storage.writer_lock import LockTimeout
+from engine.storage import file_identity
 from models import types
 from models.errors import Fault
 from routes.gotrue import payload as gotrue_payload
@@ -83,14 +92,14 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     types.TextTooLong: (422, "validation_failed"),
     constraints.CheckViolation: (400, "23514"),
     # The database
-    sqlite.TimedOut: (503, "request_timeout"),
-    sqlite.ResponseTooLarge: (400, "validation_failed"),
-    sqlite.DiskFull: (503, "unexpected_failure"),
+    TimedOut: (503, "request_timeout"),
+    ResponseTooLarge: (400, "validation_failed"),
+    DiskFull: (503, "unexpected_failure"),
     file_identity.DatabaseFileReplaced: (503, "unexpected_failure"),
-    constraints.Locked: (503, "request_timeout"),
-    constraints.Unreachable: (503, "request_timeout"),
+    Locked: (503, "request_timeout"),
+    Unreachable: (503, "request_timeout"),
     LockTimeout: (503, "request_timeout"),
-    pool.TooManyConnections: (503, "request_timeout"),
+    TooManyConnections: (503, "request_timeout"),
 }
 
 MESSAGES: dict[type[Fault], str] = {
@@ -134,7 +143,7 @@ def error_headers(fault: Fault, status: int) -> dict[str, str]:
     fields = {"Content-Type": "application/json; charset=utf-8"}
     if isinstance(fault, throttle.RateLimitExceeded | password.HashQueueFull):
         fields["Retry-After"] = str(fault.retry_after_seconds)
-    elif status == 503 and not isinstance(fault, constraints.Unresolved):
+    elif status == 503 and not isinstance(fault, Unresolved):
         fields["Retry-After"] = "1"
     if isinstance(fault, requests.MethodNotAllowed):
         fields["Allow"] = ", ".join(fault.allowed)

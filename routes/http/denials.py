@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine import audit
-from engine.query.constraints import Locked
-from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
-from engine.storage.writer_lock import LockTimeout
+from engine.interface.database import WRITE_WAIT_SECONDS_MAX, Database
+from engine.interface.faults import Locked, LockTimeout
+from engine.query.write import audit
 from models.errors import Fault
 
 WAIT_SECONDS_MAX = 0.02

@@ -28,7 +28,7 @@ def live() -> Response:
 @public("a load balancer has no key")
 def ready() -> Response:
     served = database()
-    if served.identity is not None and served.identity.is_replaced():
+    if served.is_file_replaced():
         served.is_writable()  # logs and handles the replaced file as a write does
         return status_response(503, "the database file was removed or replaced")
     try:

@@ -40,11 +40,10 @@ from access.authentication import authenticator
 from access.decorators import set_requirement
 from access.session import InvalidApiKey
 from engine.current import database
+from engine.interface.database import Database
 from engine.query.read import plan as read_plan
 from engine.query.write import plan as write_plan
-from engine.storage.database import Database
 from engine.storage.sqlite import driver
-from engine.storage.writer_lock import WriterLock
 from inspections import cases, findings, planned_visits, schedules, visits
 from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
 from routes.http.metric_files import allocate
@@ -116,7 +115,7 @@ def counts_in_files() -> bool:
 
 def observe_database(meters: Meters, served: Database) -> None:
     """Connect a database's lock waits and reads to the metrics."""
-    measure_lock_waits(served, meters.lock_waits.observe)
+    served.observe_wait = meters.lock_waits.observe
     served.observe_reads(meters.count_read)
 
 
@@ -267,24 +266,3 @@ class BuildInfo(Collector):
         label |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
         label["version"] = config.__version__
         yield InfoMetricFamily("walkthrough_build", "The versions that run.", label)
-
-
-class MeasuredWriterLock(WriterLock):
-    """A writer lock that reports how long each acquisition waited, in seconds."""
-
-    def __init__(self, path: Path, observe: Observe) -> None:
-        super().__init__(path)
-        self.observe = observe
-
-    def acquire(self, wait_seconds_max: float, *, joins: bool = False) -> None:
-        began = time.monotonic()
-        try:
-            super().acquire(wait_seconds_max, joins=joins)
-        finally:
-            self.observe(time.monotonic() - began)
-
-
-def measure_lock_waits(served: Database, observe: Observe) -> None:
-    if served.writer_lock is not None:
-        served.writer_lock = MeasuredWriterLock(served.writer_lock.path, observe)
-    served.observe_wait = observe

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from engine.query import operators
 from engine.query.catalog import Attribute, Relation
+from engine.query.read import operators
 from models.types import TEXT as TEXT_TYPE
 from routes.openapi import schemas
 from routes.openapi.parts import OBJECT, TEXT, Json, get_and_head, operation, parameter, ref, refs, schema_ref

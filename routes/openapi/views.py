@@ -16,7 +16,7 @@ from typing import Final
 from flask import Blueprint, Response, current_app, request
 
 from access.decorators import public, requires_valid_credentials
-from inspections.functions import FUNCTIONS
+from routes.functions.registry import FUNCTIONS
 from routes.http.middleware import respond
 from routes.http.static_files import StaticFiles
 from routes.openapi.document import openapi_document

@@ -10,11 +10,24 @@ from dataclasses import dataclass
 
 from access import access_token, assignments, decorators, parameters, session
 from access.accounts import throttle
-from engine.query import catalog, constraints, large_results, operators, patterns, shape
-from engine.query.read import aggregates, columns, embed, planner
+from engine.interface.faults import (
+    DiskFailed,
+    DiskFull,
+    FileCorrupt,
+    Locked,
+    LockTimeout,
+    NotPermitted,
+    ResponseTooLarge,
+    TimedOut,
+    TooManyConnections,
+    Unreachable,
+    Unresolved,
+)
+from engine.query import catalog, constraints, large_results, patterns, shape
+from engine.query.dialect import sqlite_functions as sql_functions
+from engine.query.read import aggregates, columns, embed, operators, planner
 from engine.query.write import row_security, upsert
-from engine.storage import file_identity, pool, sql_functions, sqlite
-from engine.storage.writer_lock import LockTimeout
+from engine.storage import file_identity
 from inspections import faults
 from inspections.reporting import chart
 from models import types
@@ -129,23 +142,23 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     row_security.ProtectedColumn: (400, "428C9"),
     upsert.NoSuchConstraint: (400, "42P10"),
     upsert.SameRowTwice: (400, "21000"),
-    sqlite.ResponseTooLarge: (400, "54000"),
+    ResponseTooLarge: (400, "54000"),
     constraints.UniqueViolation: (409, "23505"),
     constraints.ForeignKeyViolation: (409, "23503"),
     constraints.NotNullViolation: (400, "23502"),
     constraints.CheckViolation: (400, "23514"),
     # The database
-    sqlite.TimedOut: (500, "57014"),
-    sqlite.DiskFull: (503, "53100"),
-    sqlite.DiskFailed: (500, "58030"),
-    sqlite.FileCorrupt: (500, "XX001"),
+    TimedOut: (500, "57014"),
+    DiskFull: (503, "53100"),
+    DiskFailed: (500, "58030"),
+    FileCorrupt: (500, "XX001"),
     file_identity.DatabaseFileReplaced: (503, "58P01"),
-    constraints.Locked: (503, "55P03"),
-    constraints.Unreachable: (503, "08006"),
-    constraints.NotPermitted: (500, "42501"),
-    constraints.Unresolved: (503, "08007"),
+    Locked: (503, "55P03"),
+    Unreachable: (503, "08006"),
+    NotPermitted: (500, "42501"),
+    Unresolved: (503, "08007"),
     LockTimeout: (503, "55P03"),
-    pool.TooManyConnections: (503, "53300"),
+    TooManyConnections: (503, "53300"),
     large_results.TooManyLargeResults: (503, "53200"),
 }
 
@@ -189,7 +202,7 @@ def error_headers(fault: Fault, status: int, code: str) -> dict[str, str]:
     fields = {"Content-Type": "application/json; charset=utf-8", "Proxy-Status": f"PostgREST; error={code}"}
     if status == 401:
         fields["WWW-Authenticate"] = challenge(fault)
-    if status == 503 and not isinstance(fault, constraints.Unresolved):
+    if status == 503 and not isinstance(fault, Unresolved):
         fields["Retry-After"] = "1"
     if isinstance(fault, throttle.RateLimitExceeded):
         fields["Retry-After"] = str(fault.retry_after_seconds)

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
 
+from engine.execute import CountResult, SelectResult
+from engine.interface.faults import VALUE_BYTES_MAX, ResponseTooLarge
 from engine.query.catalog import Relation, catalog
-from engine.query.execute import CountResult, SelectResult
+from engine.query.dialect.sqlite_functions import number_text
 from engine.query.read.embed import is_empty
 from engine.query.shape import Column, Node
 from engine.query.write.insert import WriteResult
-from engine.storage.library_limits import VALUE_BYTES_MAX
-from engine.storage.sql_functions import number_text
-from engine.storage.sqlite import ResponseTooLarge
 from models.errors import Fault
 from routes.postgrest.media import MediaType
 from routes.postgrest.preferences import Operation, Preferences, Resolution, Return

@@ -24,7 +24,6 @@ import click
 
 import config
 from engine.storage.server_lock import AlreadyServed, ServingLock
-from serving.shutdown import close_database
 
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # for a file of several gigabytes on a slow disk
@@ -61,8 +60,8 @@ def load(*modules: str) -> None:
 
 
 def share_clock() -> None:
-    """Have all workers share one clock (`engine/storage/clock.py`), if `load` could import it."""
-    clock = sys.modules.get("engine.storage.clock")
+    """Have all workers share one clock (`engine/interface/clock.py`), if `load` could import it."""
+    clock = sys.modules.get("engine.interface.clock")
     if clock is not None:
         clock.share()
 
@@ -103,7 +102,7 @@ def require_usable(lock: ServingLock | None, check: Check, what: str = "the chec
 def create_database(settings: config.Settings) -> None:
     """Create or migrate the database; raise NotStarted for a file of another kind or version."""
     config.set_inherited(settings)
-    close_database(importlib.import_module("app").create_app())
+    importlib.import_module("app").create_app().extensions["walkthrough"].shut_down()
 
 
 def report_wait(what: str) -> None:

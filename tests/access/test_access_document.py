@@ -9,8 +9,8 @@ from access.document import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicates import AnyOf
 from access.roles import Role
-from inspections.functions import FUNCTIONS
 from models import RESOURCES, AuditLog, Building, FindingEvent, Inspection, InspectionPlan
+from routes.functions.registry import FUNCTIONS
 
 
 def section(title: str) -> str:

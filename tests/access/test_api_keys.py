@@ -13,8 +13,8 @@ from access.accounts.api_key import NewApiKey
 from access.accounts.sign_in import Scope, sign_out
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, Role
+from engine.interface.transaction import Transaction
 from engine.maintenance import clock_reset
-from engine.storage.transaction import Transaction
 from serving.logging import JsonLines
 from tests.access.test_access_matrix import READABLE
 from tests.conftest import ADA, BOB, CAST, MIA, MOE, RESOURCES, ROOT, Response

@@ -9,7 +9,7 @@ from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScop
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, GrantKind, Role
 from engine.current import writing
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine import audit
 from engine.current import database
+from engine.query.write import audit
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
 from tests.support.applications import open_app
 

@@ -9,7 +9,7 @@ from access.caller import SERVICE_CALLER, Caller
 from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alternatives_of
 from access.roles import GRANT_PROFILES, Role
 from engine.current import reading
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 from models import Building, Inspection
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 

@@ -10,7 +10,7 @@ import pytest
 from access.accounts import kiosk_display
 from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
-from engine.storage.transaction import stored_timestamp
+from engine.interface.transaction import stored_timestamp
 from tests.conftest import ADA, MOE
 from tests.support import tokens
 from tests.support.signin import Service, open_service

@@ -9,7 +9,7 @@ import pytest
 from access.accounts import administration, display_maker, kiosk_display, people
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, Role
-from engine.storage.transaction import Transaction
+from engine.interface.transaction import Transaction
 from tests.conftest import ADA, BOB, MIA, MOE, ROOT
 from tests.support import databases
 from tests.support.applications import open_app

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from access import explain
-from engine.storage.sqlite import timed_out
-from engine.storage.writer_lock import LockTimeout
+from engine.interface.faults import LockTimeout, TimedOut
 from models.errors import Fault
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS, Form
@@ -15,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 BUSY = "The service is busy, and nothing was saved. Submit the form again."
 LONG = "The request took too long, and nothing was saved. Submit the form again."
-FAULTS = [pytest.param(LockTimeout(), BUSY, id="lock timeout"), pytest.param(timed_out(), LONG, id="late")]
+FAULTS = [pytest.param(LockTimeout(), BUSY, id="lock timeout"), pytest.param(TimedOut(), LONG, id="late")]
 
 FORMS = [
     (
@@ -91,7 +90,7 @@ def test_busy_service_returns_an_error_page_for_deletions(browse: Callable, fail
 
 def test_timeout_returns_an_error_page(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object) -> None:
-        raise timed_out()
+        raise TimedOut()
 
     monkeypatch.setattr(explain, "explain", time_out)
     answer = browse_shared("ada").get("/console/why?kind=building&key=1")

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import CURRENT
+from engine.interface.faults import TimedOut
+from engine.interface.transaction import CURRENT
 from routes.console.components import downloads
 from routes.console.components.list_query import ListQuery
 from tests.conftest import MOE, WRITABLE, dump
@@ -156,7 +156,7 @@ def test_timed_out_page_is_split(browse_shared: Callable, monkeypatch: pytest.Mo
 
     def slow(query: ListQuery, after: int | None, size: int) -> tuple:
         if size > size_max:
-            raise TimedOut("canceling statement due to statement timeout")
+            raise TimedOut()
         return page(query, after, size)
 
     monkeypatch.setattr(downloads, "read_page", slow)
@@ -169,7 +169,7 @@ def test_timed_out_page_is_split(browse_shared: Callable, monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("long_lists")
 def test_timed_out_sort_falls_back_to_id_order(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object, **named: object) -> None:
-        raise TimedOut("canceling statement due to statement timeout")
+        raise TimedOut()
 
     monkeypatch.setattr(downloads, "find_rows", time_out)
 

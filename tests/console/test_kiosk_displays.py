@@ -301,7 +301,7 @@ def test_kiosk_display_resumes_after_a_temporary_ban(browse: Callable, api: Call
 
 
 def test_kiosk_error_page_reloads(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.storage.writer_lock import LockTimeout
+    from engine.interface.faults import LockTimeout
     from routes.console.pages import kiosk
 
     def fail(caller: object) -> dict:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.query import execute
-from engine.storage.sqlite import ResponseTooLarge
+from engine import execute
+from engine.interface.faults import ResponseTooLarge
 from routes.console.components import queries
 from routes.console.components.queries import QueryResult
 from tests.conftest import MOE

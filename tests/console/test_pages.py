@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from engine.storage.sqlite import TimedOut
+from engine.interface.faults import TimedOut
 from inspections.reporting import chart
 from tests.conftest import ADA, BOB, MAX, MIA, MOE
 from tests.console.generic import generic_pages
@@ -258,7 +258,7 @@ def test_chart_timeout_keeps_the_rest_of_the_dashboard(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def time_out(*arguments: object) -> None:
-        raise TimedOut("canceling statement due to statement timeout")
+        raise TimedOut()
 
     monkeypatch.setattr(chart, "read_chart", time_out)
     answer = browse_shared("ada").get("/console/")

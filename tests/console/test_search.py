@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from engine.storage.sqlite import TimedOut
+from engine.interface.faults import TimedOut
 from routes.console.components import lists
 
 
@@ -27,7 +27,7 @@ def test_search_timeout_offers_narrower_lists(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     def time_out(*arguments: object, **named: object) -> None:
-        raise TimedOut("canceling statement due to statement timeout")
+        raise TimedOut()
 
     ada = browse_shared("ada")
     with monkeypatch.context() as patched:
@@ -46,7 +46,7 @@ def test_search_timeout_offers_narrower_lists(
 
 def test_narrower_lists_exclude_filtered_columns(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_out(*arguments: object, **named: object) -> None:
-        raise TimedOut("canceling statement due to statement timeout")
+        raise TimedOut()
 
     monkeypatch.setattr(lists, "find_rows", time_out)
     chosen = "status=eq.failed&date_visited=gte.2025-01-01&inspection_type=eq.fire"

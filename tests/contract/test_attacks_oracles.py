@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.storage import database as db
+from engine.interface.database import Database
 from tests.conftest import MOE, dump, ids, rule
 
 RESERVED = "428C9"
@@ -210,11 +210,9 @@ def test_O07_email_conflict_is_counted_under_the_same_writer_lock(
 ) -> None:
     """Otherwise concurrent requests could exceed the limit."""
     turns = []
-    for kind in (db.Database, *db.Database.__subclasses__()):  # a server's is its own
+    for kind in Database.__subclasses__():
 
-        def count_turns(
-            database: db.Database, *words: float, writing: Callable = kind.writing, **more: float
-        ) -> object:
+        def count_turns(database: Database, *words: float, writing: Callable = kind.writing, **more: float) -> object:
             turns.append(database)
             return writing(database, *words, **more)
 

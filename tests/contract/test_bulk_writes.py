@@ -7,11 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from engine.postgres.transaction import ServerTransaction
-from engine.query.rule import UNRESTRICTED
 from engine.query.write import insert as insertions
-from engine.query.write import plan as mutate
-from engine.storage import sqlite
-from engine.storage.transaction import Transaction
+from engine.storage.transaction import SqliteTransaction
 from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
 from tests.support import databases
@@ -271,10 +268,10 @@ def test_unique_value_freed_by_merge_is_not_reused(api: Callable) -> None:
 
 @pytest.mark.parametrize("prefer", [None, MERGE])
 def test_timeout_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None) -> None:
-    kind = Transaction if databases.SERVER is None else ServerTransaction
+    kind = SqliteTransaction if databases.SERVER is None else ServerTransaction
     run = kind.run
 
-    def late(self: Transaction, sql: str, parameters: object = ()) -> object:
+    def late(self: SqliteTransaction, sql: str, parameters: object = ()) -> object:
         if sql.startswith("INSERT INTO buildings"):
             (self.connection if databases.SERVER is None else self).deadline = 0.0
         return run(self, sql, parameters)
@@ -290,32 +287,21 @@ def test_timeout_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, pre
 @pytest.mark.sqlite("a file that is full; a server's disk is its own")
 @pytest.mark.parametrize("prefer", [None, MERGE])
 def test_full_disk_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None) -> None:
-    run = Transaction.run
+    run = SqliteTransaction.run
 
-    def full(self: Transaction, sql: str, parameters: object = ()) -> object:
+    def full(self: SqliteTransaction, sql: str, parameters: object = ()) -> object:
         if sql.startswith("INSERT INTO buildings"):
             driver = self.connection.driver_connection
             pages = driver.execute("PRAGMA page_count").fetchone()[0]
             driver.execute(f"PRAGMA max_page_count = {pages}")
         return run(self, sql, parameters)
 
-    monkeypatch.setattr(Transaction, "run", full)
+    monkeypatch.setattr(SqliteTransaction, "run", full)
     rows = [{"id": number, **BUILDING, "city": "y" * 3_000} for number in range(900, 1_000)]
 
     response = unchanged_after(api, "root", "POST", "/buildings", rows, prefer=prefer)
 
     assert (response.status, response.code) == (503, "53100")
-
-
-@pytest.mark.sqlite("spells it as SQLite has it")
-@pytest.mark.parametrize(("version", "name"), [((3, 50, 4), "json_each"), ((3, 51, 0), "jsonb_each")])
-def test_older_sqlite_gets_supported_sql(monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...], name: str) -> None:
-    monkeypatch.setattr(sqlite.driver, "sqlite_version_info", version)
-
-    plan = mutate.InsertPlan("sqlite", "inspectors", ("name",), (), UNRESTRICTED)
-
-    assert plan.insert_all is not None
-    assert f"FROM {name}(?)" in plan.insert_all.sql
 
 
 def test_conversion_cache_excludes_doubles() -> None:

@@ -11,12 +11,12 @@ from flask import Flask
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
+from engine import execute
 from engine.current import writing
-from engine.query import execute
+from engine.interface.versioned_cache import VersionedCache
 from engine.query.catalog import catalog
 from engine.query.statement import Binding
 from engine.storage.sqlite import driver
-from engine.storage.versioned_cache import VersionedCache
 from routes.postgrest.querystring import parse
 from tests.conftest import CAST, MIA, MOE, Api, Database
 from tests.support import databases

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.storage import sql_functions as functions
+from engine.query.dialect import sqlite_functions as functions
 from models.types import InvalidInput
 from tests.conftest import Response
 from tests.support import databases

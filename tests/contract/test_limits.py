@@ -14,10 +14,10 @@ from access.accounts.sign_in import SessionRow
 from access.caller import Caller
 from access.refresh_token import RefreshToken
 from access.roles import GRANT_PROFILES, Role
-from engine import audit
-from engine.query import execute
-from engine.storage.sqlite import ResponseTooLarge
-from engine.storage.transaction import Transaction
+from engine import execute
+from engine.interface.faults import ResponseTooLarge
+from engine.interface.transaction import Transaction
+from engine.query.write import audit
 from routes.gotrue import users
 from routes.gotrue.payload import InvalidBody
 from routes.postgrest import representation

@@ -18,9 +18,10 @@ from flask import g
 
 import engine
 import inspections
-from engine.storage.writer_lock import LockTimeout
+from engine.interface.faults import LockTimeout
+from engine.storage.database import SqliteDatabase
 from routes.http import metric_files as meters
-from routes.http.metrics import CACHES, MeasuredWriterLock, names_statements
+from routes.http.metrics import CACHES, names_statements
 from tests.support import tokens
 
 pytestmark = pytest.mark.slow
@@ -163,21 +164,23 @@ def test_versions_are_reported(api: Callable) -> None:
 
 def test_writer_lock_wait_includes_timeouts(tmp_path: Path) -> None:
     waits: list[float] = []
-    lock = MeasuredWriterLock(tmp_path / "a.lock", waits.append)
+    database = SqliteDatabase(tmp_path / "a.db")
+    database.observe_wait = waits.append
     taken, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with lock.held(1):
+        with database.writing(wait_seconds_max=1):
             taken.set()
             done.wait(5)
 
     holder = threading.Thread(target=hold)
     holder.start()
     taken.wait(5)
-    with pytest.raises(LockTimeout), lock.held(0.05):
+    with pytest.raises(LockTimeout), database.writing(wait_seconds_max=0.05):
         pass
     done.set()
     holder.join()
+    database.close()
 
     assert waits[0] < 0.05 <= waits[1] < 1
 

@@ -10,9 +10,9 @@ from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV31SpecValidat
 
 import config
 from engine.query.catalog import catalog
-from inspections.functions import FUNCTIONS
 from models.types import BIGINT, INTEGER
 from routes.functions import rpc
+from routes.functions.registry import FUNCTIONS
 from tests.conftest import CAST, RESOURCES
 from tests.support.factories import RowFactory
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from engine.storage import sql_functions as functions
+from engine.query.dialect import sqlite_functions as functions
 from tests.conftest import Response
 from tests.support import databases
 

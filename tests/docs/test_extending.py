@@ -16,8 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engine.attach import attach_url
 from engine.maintenance.check import ensure_schema
+from engine.open import open_database
 from tests.clients.server import POLL_SECONDS
 from tests.docs.examples import PROJECT, Block, blocks_of
 from tests.support.extended_models import ROWS
@@ -148,7 +148,7 @@ SECRET_KEY, SERVICE_KEY = "s" * 40, "k" * 40
 def test_service_migrates_a_file_of_the_version_before_and_answers(extended: ExtendedProject, tmp_path: Path) -> None:
     """The file has a building, made by the project without the edits."""
     file, port = tmp_path / "walkthrough.db", free_port()
-    with closing(attach_url(f"sqlite:///{file}")) as database:
+    with closing(open_database(f"sqlite:///{file}")) as database:
         ensure_schema(database)
         with database.writing() as transaction:
             for statement in ROWS:

@@ -8,10 +8,11 @@ import pytest
 
 from access import access_token, assignments
 from access.accounts import api_key, kiosk_display, own_account, password, sign_in, throttle
+from engine.interface.faults import VALUE_BYTES_MAX
 from engine.postgres import replicas, session
 from engine.query import large_results
 from engine.query.read import embed
-from engine.storage import database, library_limits, pool, sqlite, wal
+from engine.storage import database, pool, sqlite, wal
 from routes.http import body
 from serving import standard_error
 from serving.start import descriptors
@@ -44,7 +45,7 @@ FIGURES = [
     ("DIALECT", "{} from an address", throttle.ORIGIN_ATTEMPTS_MAX),
     ("DIALECT", "in {} minutes, then 429", throttle.WINDOW_SECONDS // 60),
     ("DIALECT", "addresses that signed in within {} days", throttle.ORIGIN_KNOWN_SECONDS // DAY),
-    ("DIALECT", "size of a response | {} MiB", library_limits.VALUE_BYTES_MAX // MIB),
+    ("DIALECT", "size of a response | {} MiB", VALUE_BYTES_MAX // MIB),
     ("DIALECT", "| {} MiB; 5 MiB; 16 KiB | 413", body.JSON_BYTES_MAX // MIB),
     ("DIALECT", "MiB; {} MiB; 16 KiB | 413", body.CSV_BYTES_MAX // MIB),
     ("DIALECT", "columns and embeds a level | {} |", embed.OUTPUTS_MAX),

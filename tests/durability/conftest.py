@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from tests.durability.served import Served
 from tests.durability.shim import DATABASE
 from tests.support.applications import open_app
@@ -29,7 +29,7 @@ def served(base_file: Path, tmp_path: Path) -> Served:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
     found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
     yield found
     found.close()

@@ -15,7 +15,7 @@ import pytest
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
 from engine.storage import file_copies as copies
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.conftest import scaled
@@ -30,7 +30,7 @@ INCREMENT = (
 
 
 @pytest.fixture
-def database(base_file: Path, tmp_path: Path) -> Iterator[Database]:
+def database(base_file: Path, tmp_path: Path) -> Iterator[SqliteDatabase]:
     shutil.copy(base_file, tmp_path / "walkthrough.db")
     (tmp_path / "walkthrough.db").chmod(0o600)
     found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
@@ -38,7 +38,7 @@ def database(base_file: Path, tmp_path: Path) -> Iterator[Database]:
     found.close()
 
 
-def write(database: Database) -> None:
+def write(database: SqliteDatabase) -> None:
     """Run one transaction: increment a counter and insert five inspectors."""
     with database.writing() as transaction:
         transaction.run(INCREMENT)
@@ -47,7 +47,7 @@ def write(database: Database) -> None:
 
 
 @contextmanager
-def concurrent_writes(database: Database) -> Iterator[None]:
+def concurrent_writes(database: SqliteDatabase) -> Iterator[None]:
     stop = threading.Event()
 
     def keep_writing() -> None:
@@ -78,7 +78,7 @@ def count_transactions(file: Path) -> int:
         connection.close()
 
 
-def back_up_repeatedly(database: Database, directory: Path, count: int) -> None:
+def back_up_repeatedly(database: SqliteDatabase, directory: Path, count: int) -> None:
     write(database)
     with concurrent_writes(database):
         counts = []

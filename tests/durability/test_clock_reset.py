@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.interface.transaction import stored_timestamp
 from engine.storage.server_lock import ServingLock
-from engine.storage.transaction import stored_timestamp
 from tests.conftest import CAST, ROOT
 from tests.support import databases, tokens
 from tests.support.applications import open_app

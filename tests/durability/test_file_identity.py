@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity, identity
 from engine.storage.sqlite import driver
 from tests.durability.facts import names, put
@@ -171,7 +171,7 @@ def test_worker_started_without_its_file_creates_none(base_file, tmp_path, monke
     assert not file.exists()
 
 
-def test_connection_to_a_replaced_file_is_refused(database: Database):
+def test_connection_to_a_replaced_file_is_refused(database: SqliteDatabase):
     """The connection would use the WAL of the first file."""
     put(database, "kept")
     database.path.rename(f"{database.path}.away")

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
+from engine.interface.faults import LockTimeout
 from engine.maintenance import check, migrate
 from engine.storage import file_copies as copies
 from engine.storage import sqlite
-from engine.storage.writer_lock import LockTimeout
 from tests.durability import shim
 from tests.durability.served import Served
 from tests.support.applications import open_app
@@ -86,7 +86,7 @@ def test_missing_postgresql_driver_is_reported(monkeypatch, tmp_path):
         raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
 
     monkeypatch.setattr("tests.support.databases.url", lambda file: "postgresql://h/d")
-    monkeypatch.setattr("engine.attach.importlib.import_module", missing)
+    monkeypatch.setattr("engine.open.importlib.import_module", missing)
 
     assert refusal(tmp_path / "a.db") == (
         "PostgreSQL needs the packages of requirements/postgres.txt: No module named 'psycopg'"

@@ -16,8 +16,7 @@ from engine.maintenance import migrate
 from engine.maintenance.migrate import statements
 from engine.schema import migrations
 from engine.storage import file_copies as copies
-from engine.storage import sqlite
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.server_lock import ServingLock
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
@@ -64,8 +63,8 @@ def version(file: Path) -> int:
     return found
 
 
-def open_database(file: Path) -> Database:
-    found: Database = open_app(file).extensions["walkthrough"]
+def open_database(file: Path) -> SqliteDatabase:
+    found: SqliteDatabase = open_app(file).extensions["walkthrough"]
     return found
 
 
@@ -185,7 +184,7 @@ def test_file_of_a_later_version_is_refused(file):
 
 @pytest.mark.parametrize("development_version", [1, 12])
 def test_file_of_a_development_version_is_refused_with_export_instructions(file, development_version):
-    rows(file, f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
+    rows(file, f"PRAGMA application_id = {migrations.DEVELOPMENT_APPLICATION_ID}")
     rows(file, f"PRAGMA user_version = {development_version}")
     before = file.read_bytes()
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.interface.clock import Clock
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
 from engine.storage import atomic_files
 from engine.storage import file_copies as copies
-from engine.storage.clock import Clock
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.served import PROJECT, Served
@@ -164,7 +164,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from engine.maintenance import backup
-from engine.storage.clock import Clock
+from engine.interface.clock import Clock
 from engine.storage import file_copies as copies
 from engine.storage import atomic_files as drafts
 from tests.durability import test_restore_failing

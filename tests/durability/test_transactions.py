@@ -8,11 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.query.constraints import Locked
+from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, Locked, LockTimeout, NotCommitted, TimedOut
 from engine.storage import sqlite
-from engine.storage.database import Database
-from engine.storage.transaction import NotCommitted
-from engine.storage.writer_lock import LockTimeout
+from engine.storage.database import SqliteDatabase
 from models.errors import Fault
 from tests.durability.facts import PUT, names, put
 
@@ -48,9 +46,9 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        ("disk I/O error", sqlite.DiskFailed),
-        ("database or disk is full", sqlite.DiskFull),
-        ("database disk image is malformed", sqlite.FileCorrupt),
+        ("disk I/O error", DiskFailed),
+        ("database or disk is full", DiskFull),
+        ("database disk image is malformed", FileCorrupt),
         ("database is locked", Locked),
     ],
 )
@@ -68,7 +66,7 @@ def test_failed_write_raises_and_stores_nothing(database, fail, statement, messa
 def test_failed_commit_is_not_retried(database, fail):
     fail("COMMIT", "disk I/O error")  # once, so that a second COMMIT would succeed
 
-    with pytest.raises(sqlite.DiskFailed):
+    with pytest.raises(DiskFailed):
         put(database, "lost")
 
     assert names(database) == []
@@ -89,7 +87,7 @@ def test_error_of_the_commit_precedes_that_of_the_rollback(database, fail):
     fail("COMMIT", "database or disk is full")
     fail("ROLLBACK", "disk I/O error")
 
-    with pytest.raises(sqlite.DiskFull):
+    with pytest.raises(DiskFull):
         put(database, "lost")
 
     put(database, "kept")
@@ -99,7 +97,7 @@ def test_error_of_the_commit_precedes_that_of_the_rollback(database, fail):
 def test_suppressed_error_does_not_commit_part_of_a_transaction(database):
     with pytest.raises(NotCommitted), database.writing(seconds_max=0.1) as transaction:  # noqa: PT012
         transaction.run(PUT, ("half", "there"))
-        with contextlib.suppress(sqlite.TimedOut):
+        with contextlib.suppress(TimedOut):
             transaction.all(ENDLESS_QUERY)
 
     assert names(database) == []
@@ -125,7 +123,7 @@ def test_statement_after_a_disk_error_is_refused(database, fail):
     fail(PUT, "database or disk is full")
 
     with pytest.raises((AssertionError, NotCommitted)), database.writing() as transaction:  # noqa: PT012
-        with contextlib.suppress(sqlite.DiskFull):
+        with contextlib.suppress(DiskFull):
             transaction.run(PUT, ("first", "there"))
         transaction.run(PUT, ("second", "there"))
 
@@ -163,7 +161,7 @@ def test_time_limit_excludes_the_commit(database):
 
 
 def test_read_transaction_cannot_write(database):
-    with pytest.raises(sqlite.DiskFailed), database.reading() as transaction:
+    with pytest.raises(DiskFailed), database.reading() as transaction:
         transaction.run(PUT, ("sneaked", "in"))
 
     assert names(database) == []
@@ -183,7 +181,7 @@ def test_partially_read_result_does_not_keep_its_snapshot(database):
     del half_read
 
 
-def checkpoint_is_blocked(database: Database) -> int:
+def checkpoint_is_blocked(database: SqliteDatabase) -> int:
     """Return 1 if a reader prevents a checkpoint of the WAL, else 0."""
     connection = sqlite.driver.connect(str(database.path), isolation_level=None, timeout=0)
     with contextlib.closing(connection):
@@ -191,7 +189,7 @@ def checkpoint_is_blocked(database: Database) -> int:
 
 
 @pytest.fixture
-def foreign_lock(database: Database) -> Iterator[sqlite.driver.Connection]:
+def foreign_lock(database: SqliteDatabase) -> Iterator[sqlite.driver.Connection]:
     """A connection that holds SQLite's own lock, without the service's writer lock."""
     connection = sqlite.driver.connect(str(database.path), isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN IMMEDIATE")
@@ -243,5 +241,5 @@ def test_unusable_lock_file_is_an_error(database, tmp_path):
     (tmp_path / "walkthrough.db.lock").unlink()
     (tmp_path / "walkthrough.db.lock").mkdir()
 
-    with pytest.raises(sqlite.DiskFailed):
+    with pytest.raises(DiskFailed):
         put(database, "lost")

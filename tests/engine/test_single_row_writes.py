@@ -9,12 +9,12 @@ import sqlalchemy as sa
 
 from access.policy import AccessRule, permits
 from access.roles import GRANT_PROFILES, GrantProfile, Role
+from engine.interface.transaction import Transaction
 from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.rule import Action
 from engine.query.shape import Filter, Node, Shape
 from engine.query.write.statements import WriteBuilder
-from engine.storage.transaction import Transaction
 from models.fields import Model, Row
 from models.inspection import Inspection
 from tests.conftest import ADA, BOB, MOE, uuid

@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 
 from engine.storage import sqlite
-from engine.storage.database import Database
-from engine.storage.transaction import Transaction
+from engine.storage.database import SqliteDatabase
+from engine.storage.transaction import SqliteTransaction
 from tests.conftest import DATASET
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import LISTS, TOKENS, open_small_and_large
@@ -35,13 +35,13 @@ def apps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Flask]:
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that records every statement in order."""
     run: list[str] = []
-    original = Transaction.run
+    original = SqliteTransaction.run
 
-    def recording(self: Transaction, sql: str, parameters: object = ()) -> object:
+    def recording(self: SqliteTransaction, sql: str, parameters: object = ()) -> object:
         run.append(sql)
         return original(self, sql, parameters)
 
-    monkeypatch.setattr(Transaction, "run", recording)
+    monkeypatch.setattr(SqliteTransaction, "run", recording)
     return run
 
 
@@ -67,7 +67,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
     """Return the number of authorizer calls during each request. It is 0 if all statements are prepared already."""
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS[who]}"}
-    database: Database = app.extensions["walkthrough"]
+    database: SqliteDatabase = app.extensions["walkthrough"]
     asked: list[str] = []
 
     def permit(*what: object) -> int:
@@ -107,7 +107,7 @@ def test_statement_is_prepared_once_for_all_values(apps: dict[str, Flask], who: 
 def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
     app = open_app(tmp_path / "walkthrough.db")
     import_rows(app, DATASET)
-    database: Database = app.extensions["walkthrough"]
+    database: SqliteDatabase = app.extensions["walkthrough"]
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
     rows = [{"name": f"Inspector {number}"} for number in range(237)]
     said: list[str] = []
@@ -126,7 +126,7 @@ def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
 
 def analyse(app: Flask) -> None:
     """Run ANALYZE as another program may. New connections load the statistics."""
-    database: Database = app.extensions["walkthrough"]
+    database: SqliteDatabase = app.extensions["walkthrough"]
     with app.app_context(), database.writing() as transaction:
         transaction.run("ANALYZE")
     database.close()

@@ -22,7 +22,7 @@ from engine.query.read.plan import plan_read
 from engine.query.statement import Binding
 from engine.schema.script import schema_script
 from engine.storage import sqlite
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA, MOE
 from tests.support.applications import import_rows, open_app
@@ -85,7 +85,7 @@ def test_manager_list_by_status_uses_a_covering_index(apps: dict[str, Flask]) ->
     shape = parse(b"status=eq.completed&order=date_visited.desc").shape
     made = plan_read("sqlite", "inspections", shape, rule)
     bound = Binding(("completed",), PARAMETERS, limit=20)
-    database: Database = apps["small"].extensions["walkthrough"]
+    database: SqliteDatabase = apps["small"].extensions["walkthrough"]
 
     with apps["small"].app_context(), database.reading() as transaction:
         for each in (made.rows, made.count):
@@ -121,7 +121,7 @@ def test_inspections_of_a_building_are_searched_by_client_and_building(
     parsed = parse(query.encode())
     made = plan_read("sqlite", relation, parsed.shape, rule)
     bound = Binding(parsed.values, PARAMETERS, limit=20)
-    database: Database = apps["small"].extensions["walkthrough"]
+    database: SqliteDatabase = apps["small"].extensions["walkthrough"]
 
     with apps["small"].app_context(), database.reading() as transaction:
         for each in (made.rows, made.count):
@@ -135,7 +135,7 @@ def test_inspections_of_an_inspector_are_searched_by_client(apps: dict[str, Flas
     rule = AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
     made = plan_read("sqlite", "inspections", parse(b"inspector_id=eq.1").shape, rule)
     bound = Binding(("1",), limit=20)
-    database: Database = apps["small"].extensions["walkthrough"]
+    database: SqliteDatabase = apps["small"].extensions["walkthrough"]
 
     with apps["small"].app_context(), database.reading() as transaction:
         for each in (made.rows, made.count):
@@ -147,7 +147,7 @@ def test_delete_of_an_inspector_searches_by_client(apps: dict[str, Flask]) -> No
     """The delete sets `inspector_id` of its inspections to null without a full scan."""
     counted = []
     for size in ("small", "large"):
-        database: Database = apps[size].extensions["walkthrough"]
+        database: SqliteDatabase = apps[size].extensions["walkthrough"]
         looks = 0
 
         def look() -> int:
@@ -298,7 +298,7 @@ def test_lookup_cost_is_independent_of_grants(apps: dict[str, Flask]) -> None:
     """The search for grantees of another client's buildings begins with the grants."""
     counted = {}
     for size in ("small", "large"):
-        database: Database = apps[size].extensions["walkthrough"]
+        database: SqliteDatabase = apps[size].extensions["walkthrough"]
         with apps[size].app_context(), database.writing() as transaction:
             transaction.roll_back_at_end()
             transaction.run(

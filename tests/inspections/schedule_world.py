@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from tests.conftest import DATASET, Api
 from tests.support.set_clock import SetClock
 
@@ -32,7 +32,7 @@ class ScheduleWorld:
         return self.api("root")
 
     @property
-    def stored(self) -> Database:
+    def stored(self) -> SqliteDatabase:
         return self.root.database.own.extensions["walkthrough"]
 
     def set_clock(self, moment: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.storage.transaction import Transaction
+from engine.storage.transaction import SqliteTransaction
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
 from tests.inspections.case_world import (
     DUE_AT,
@@ -126,8 +126,8 @@ def test_one_of_a_thousand_out_of_reach_undoes_all(world: Callable) -> None:
 def test_a_thousand_findings_take_as_many_statements_as_one(world: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = case_rows()
     rows["findings"] += [finding(id_, FAILED) for id_ in range(1_000, 2_000)]
-    case, run, statements = world(rows, MOMENT), Transaction.run, []
-    monkeypatch.setattr(Transaction, "run", lambda *given: statements.append(given[1]) or run(*given))
+    case, run, statements = world(rows, MOMENT), SqliteTransaction.run, []
+    monkeypatch.setattr(SqliteTransaction, "run", lambda *given: statements.append(given[1]) or run(*given))
     numbers = []
 
     for ids in ([OPEN], range(1_000, 2_000)):

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from access.accounts import throttle
-from engine.storage import clock as clocks
-from engine.storage.clock import Clock, share
-from engine.storage.transaction import stored_timestamp
+from engine.interface import clock as clocks
+from engine.interface.clock import Clock, share
+from engine.interface.transaction import stored_timestamp
 from models.types import write_timestamp
 from tests.conftest import MIA, ROOT, Bearer, Database, api_over
 from tests.support import databases, tokens

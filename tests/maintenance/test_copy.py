@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from engine.current import database
+from engine.interface import transaction
 from engine.maintenance import copy as database_copy
-from engine.storage import transaction
 from engine.storage.sqlite import driver
 from tests.conftest import MOE
 from tests.support import databases

@@ -12,7 +12,7 @@ from flask import Flask
 from engine.maintenance.migrate import schema
 from engine.maintenance.planner_stats import STORED_STATS, numbers, planner_stats
 from engine.storage import sqlite
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from models import Building, Inspection, User
 from models.fields import Index, Model
 from tests.support.applications import import_rows, open_app
@@ -43,7 +43,7 @@ def opened(folder: Path, others: int) -> Flask:
 
 
 def kept(app: Flask) -> set[tuple]:
-    database: Database = app.extensions["walkthrough"]
+    database: SqliteDatabase = app.extensions["walkthrough"]
     with app.app_context(), database.reading() as transaction:
         return set(transaction.all(STORED_STATS))
 

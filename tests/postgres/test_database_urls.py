@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from app import NotStarted
-from engine.attach import attach_url
+from engine.interface.faults import Unreachable
+from engine.open import open_database
 from engine.postgres.schema import reason
-from engine.query.constraints import Unreachable
 from tests.conftest import Database, api_over
 from tests.support import databases
 from tests.support.applications import open_app
@@ -26,7 +26,7 @@ def service(tmp_path: pathlib.Path) -> Service:
 
 def database_name_at(url: str) -> str:
     """Return the name of the database that a URL connects to."""
-    with closing(attach_url(url)) as found, found.reading() as reading:
+    with closing(open_database(url)) as found, found.reading() as reading:
         name: str = reading.value("SELECT current_database()")
         return name
 

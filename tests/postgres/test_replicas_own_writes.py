@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.storage.replication_positions import ReplicationPositions
+from engine.interface.transaction import ReplicationPositions
 from tests.conftest import Api
 from tests.postgres.cluster import Cluster
 from tests.support.waiting import until

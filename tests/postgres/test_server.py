@@ -10,14 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.attach import attach_url
 from engine.current import database
+from engine.interface.faults import LockTimeout, TimedOut
 from engine.maintenance import check
+from engine.open import open_database
 from engine.postgres import session
 from engine.postgres.errors import foreign_key_violation
 from engine.query.constraints import CheckViolation, ForeignKeyViolation
-from engine.storage import sqlite
-from engine.storage.writer_lock import LockTimeout
 from models.types import OutOfRange
 from tests.conftest import MIA, Database, api_over
 from tests.support import databases
@@ -86,7 +85,7 @@ def test_concurrent_starts_create_the_tables_once() -> None:
 
     def start() -> None:
         try:
-            with closing(attach_url(url)) as found:
+            with closing(open_database(url)) as found:
                 check.ensure_schema(found)
         except check.MaintenanceError as refused:
             failures.append(refused)
@@ -107,7 +106,7 @@ def test_concurrent_starts_create_the_tables_once() -> None:
 
 
 def test_statement_beyond_its_time_limit_is_cancelled(service: Service) -> None:
-    with service.app.app_context(), pytest.raises(sqlite.TimedOut):  # noqa: SIM117
+    with service.app.app_context(), pytest.raises(TimedOut):  # noqa: SIM117
         with database().reading(seconds_max=0.2) as transaction:
             transaction.run("SELECT pg_sleep(5)")
 

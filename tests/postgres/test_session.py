@@ -11,12 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from engine.current import database
+from engine.interface.faults import Unreachable
+from engine.interface.versioned_cache import VersionedCache
 from engine.postgres import session
 from engine.postgres.session import FAILURES_MAX
 from engine.postgres.transaction import ServerTransaction
-from engine.query.constraints import Unreachable
 from engine.query.statement import LARGE_CHARACTERS
-from engine.storage.versioned_cache import VersionedCache
 from models.types import NulInText
 from tests.support import databases
 from tests.support.signin import open_service

@@ -17,12 +17,11 @@ import pytest
 import sqlalchemy as sa
 
 from engine.current import database
+from engine.interface.faults import TimedOut, Unreachable, Unresolved
 from engine.postgres import database as server
 from engine.postgres import session as sessions
 from engine.postgres import transaction as transactions
 from engine.postgres.transaction import ServerTransaction
-from engine.query.constraints import Unreachable, Unresolved
-from engine.storage.sqlite import TimedOut
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import errors as postgrest_errors
 from tests.support import databases

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.current import local_day
-from engine.storage.clock import day_of
+from engine.interface.clock import day_of
 from tests.support.functions import CHART, DASHBOARD, STATS, one_building
 from tests.support.set_clock import SetClock
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.storage import sql_functions as functions
+from engine.query.dialect import sqlite_functions as functions
 from tests.safety.database_access import DirectDatabaseAccess
 from tests.support import databases
 

@@ -12,9 +12,9 @@ from access.access_token import Claims
 from access.caller import Caller
 from access.roles import GRANT_PROFILES
 from engine.current import reading
-from engine.query import operators
-from engine.storage.transaction import Transaction
-from engine.storage.versioned_cache import VersionedCache
+from engine.interface.transaction import Transaction
+from engine.interface.versioned_cache import VersionedCache
+from engine.query.read import operators
 from routes import resource
 from routes.relation_request import RelationRequest
 from tests.safety.service_instances import ServiceInstance

@@ -9,8 +9,7 @@ import pytest
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.query import operators
-from engine.query.read import plan
+from engine.query.read import operators, plan
 from routes import resource
 from routes.functions import rpc
 from routes.postgrest.querystring import parse

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from engine.storage.clock import Clock
+from engine.interface.clock import Clock
 from tests.safety.database_access import DirectDatabaseAccess, open_direct_access
 from tests.support import databases, oracle, tokens
 from tests.support.applications import open_app

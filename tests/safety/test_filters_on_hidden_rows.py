@@ -10,8 +10,7 @@ import pytest
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.query import operators
-from engine.query.read import plan
+from engine.query.read import operators, plan
 from routes.postgrest.querystring import parse
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.plan_caches import clear_plan_caches

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from engine.interface.database import WRITE_WAIT_SECONDS_MAX
 from engine.postgres.database import ServerDatabase
-from engine.storage.database import WRITE_WAIT_SECONDS_MAX, Database
+from engine.storage.database import SqliteDatabase
 from tests.safety import service_instances
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request, open_instance
 from tests.support import databases, tokens
@@ -146,8 +147,8 @@ COSTLY_FILTERS = {
 @pytest.fixture
 def short_time_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the time limits of reads and writes to a quarter, so that the tests are fast."""
-    writing = inspect.unwrap(Database.writing)
-    for kind in (Database, ServerDatabase):
+    writing = inspect.unwrap(SqliteDatabase.writing)
+    for kind in (SqliteDatabase, ServerDatabase):
         monkeypatch.setattr(kind.reading, "__defaults__", (SHORT_LIMIT_SECONDS,))
     monkeypatch.setattr(writing, "__defaults__", (2 * SHORT_LIMIT_SECONDS, WRITE_WAIT_SECONDS_MAX))
 
@@ -339,7 +340,7 @@ def test_read_completes_without_time_limit(
         unlimited_response, seconds = send(large_rows_instance, "admin", "GET", path)
     large_rows_instance.app.extensions["walkthrough"].close()
 
-    monkeypatch.setattr(Database.reading, "__defaults__", (seconds / 8,))
+    monkeypatch.setattr(SqliteDatabase.reading, "__defaults__", (seconds / 8,))
     limited_response, _ = send(large_rows_instance, "admin", "GET", path)
 
     assert unlimited_response.status == 200

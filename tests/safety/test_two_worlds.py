@@ -15,9 +15,9 @@ import sqlalchemy as sa
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.query import execute, operators
+from engine import execute
 from engine.query.catalog import UnknownColumn
-from engine.query.read import plan
+from engine.query.read import operators, plan
 from engine.query.read.embed import RowSelection, SelectBuilder
 from engine.query.read.planner import AccessPath, Planner
 from engine.query.shape import Shape

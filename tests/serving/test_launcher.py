@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
+from engine.schema import migrations
 from engine.storage import sqlite
 from engine.storage.server_lock import ServingLock
 from serving import __main__ as launcher
@@ -83,7 +84,7 @@ def create_development(file: Path) -> None:
     with reused_app(file):  # closing the last connection runs a checkpoint
         pass
     with closing(sqlite.driver.connect(file)) as connection:
-        connection.execute(f"PRAGMA application_id = {sqlite.DEVELOPMENT_APPLICATION_ID}")
+        connection.execute(f"PRAGMA application_id = {migrations.DEVELOPMENT_APPLICATION_ID}")
 
 
 @pytest.mark.parametrize(

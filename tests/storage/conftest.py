@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.storage import sqlite, writer_lock
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from tests.storage.writers import FOREVER, Disk, Writers
 from tests.support.applications import open_app
 
@@ -21,14 +21,14 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
     found = open_app(tmp_path / "walkthrough.db").extensions["walkthrough"]
     yield found
     found.close()
 
 
 @pytest.fixture
-def filled(tmp_path: Path, base_file: Path) -> Iterator[Database]:
+def filled(tmp_path: Path, base_file: Path) -> Iterator[SqliteDatabase]:
     """The database of the data set, in a file of its own."""
     file = tmp_path / "filled.db"
     file.write_bytes(base_file.read_bytes())
@@ -38,7 +38,7 @@ def filled(tmp_path: Path, base_file: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def disk(database: Database, monkeypatch: pytest.MonkeyPatch) -> Disk:
+def disk(database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """The disk below `database`."""
     made = Disk()
     plain = sqlite.driver.Connection.execute
@@ -53,5 +53,5 @@ def disk(database: Database, monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.fixture
-def writers(database: Database, unhurried: None) -> Writers:
+def writers(database: SqliteDatabase, unhurried: None) -> Writers:
     return Writers(database)

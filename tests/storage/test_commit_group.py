@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.query.constraints import Locked, UniqueViolation
-from engine.storage import commit_group, sqlite, writer_lock
-from engine.storage.transaction import NotCommitted, Transaction
+from engine.interface.faults import DiskFailed, DiskFull, Locked, LockTimeout, NotCommitted, TimedOut
+from engine.interface.transaction import Transaction
+from engine.query.constraints import UniqueViolation
+from engine.storage import commit_group, writer_lock
 from tests.storage.writers import COSTLY_WRITE, FOREVER, INSERT, Work, first, insert, names
 from tests.support.waiting import until
 
@@ -62,10 +63,10 @@ def test_no_member_returns_before_the_commit(database, disk, writers):
 
 def test_a_refusal_waits_for_the_commit_and_reports_its_failure(database, disk, writers):
     disk.failure = "disk I/O error"
-    with pytest.raises(sqlite.DiskFailed), first(database):
+    with pytest.raises(DiskFailed), first(database):
         writers.enqueue("refused", insert("first"))
 
-    assert isinstance(writers.finish()["refused"], sqlite.DiskFailed)
+    assert isinstance(writers.finish()["refused"], DiskFailed)
     assert names(database) == []
 
 
@@ -126,9 +127,7 @@ def test_a_first_member_that_fails_passes_the_lock_on(database, disk, writers):
     assert disk.commits == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "fact"), [("disk I/O error", sqlite.DiskFailed), ("database or disk is full", sqlite.DiskFull)]
-)
+@pytest.mark.parametrize(("words", "fact"), [("disk I/O error", DiskFailed), ("database or disk is full", DiskFull)])
 def test_a_failed_commit_is_reported_to_each_member_and_leaves_nothing(database, disk, writers, words, fact):
     disk.failure = words
     with pytest.raises(fact), first(database):  # noqa: PT012
@@ -156,7 +155,7 @@ def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retr
 
     results = writers.finish()
     assert isinstance(results["a"], Locked)
-    assert isinstance(results["costly"], sqlite.TimedOut)
+    assert isinstance(results["costly"], TimedOut)
     assert results["b"] is None  # it came later, and had a transaction of its own
     assert names(database) == ["b"]
 
@@ -237,7 +236,7 @@ def test_a_member_past_its_lock_deadline_leaves_the_queue_and_the_group(database
         writers.enqueue("a")
 
     results = writers.finish()
-    assert isinstance(results["late"], writer_lock.LockTimeout)
+    assert isinstance(results["late"], LockTimeout)
     assert results["a"] is None
     assert names(database) == ["a", "first"]
 
@@ -251,7 +250,7 @@ def test_a_lock_that_is_handed_over_at_the_deadline_is_not_lost(tmp_path):
         def wait(outcome: list[bool] = outcome) -> None:
             try:
                 lock.acquire(0.001, joins=True)
-            except writer_lock.LockTimeout:
+            except LockTimeout:
                 outcome.append(False)
             else:
                 outcome.append(True)

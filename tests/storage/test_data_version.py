@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.query.constraints import Locked
+from engine.interface.faults import DiskFailed, Locked
+from engine.interface.transaction import Transaction
 from engine.storage import sqlite
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver
-from engine.storage.transaction import Transaction
 from tests.support.applications import open_app
 
 COMMITS = 500  # of each other process
@@ -24,17 +24,17 @@ NUMBER = "SELECT value FROM facts WHERE name = 'n'"
 pytestmark = pytest.mark.sqlite("a server has no data version")
 
 
-def commit(database: Database) -> None:
+def commit(database: SqliteDatabase) -> None:
     with closing(driver.connect(str(database.path), isolation_level=None)) as other:
         other.execute(BUMP)
 
 
-def version_of(database: Database) -> int | None:
+def version_of(database: SqliteDatabase) -> int | None:
     with database.reading() as transaction:
         return transaction.version
 
 
-def test_each_commit_gives_a_greater_version(database: Database) -> None:
+def test_each_commit_gives_a_greater_version(database: SqliteDatabase) -> None:
     versions = []
     for _ in range(3):
         versions += [version_of(database), version_of(database)]
@@ -45,7 +45,7 @@ def test_each_commit_gives_a_greater_version(database: Database) -> None:
 
 
 def test_a_commit_while_the_snapshot_opens_leaves_it_without_a_version(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version_of(database)
     commit(database)
@@ -65,7 +65,7 @@ def test_a_commit_while_the_snapshot_opens_leaves_it_without_a_version(
 
 @pytest.mark.parametrize("call", [1, 2])
 def test_an_error_leaves_no_version_with_the_mark_of_another_snapshot(
-    database: Database, monkeypatch: pytest.MonkeyPatch, call: int
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     """The connection goes back to its pool, and its next snapshot has the mark of the failed one."""
     before = version_of(database)
@@ -89,7 +89,9 @@ def test_an_error_leaves_no_version_with_the_mark_of_another_snapshot(
     assert after > before
 
 
-def test_an_error_leaves_the_next_reader_its_whole_time(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_leaves_the_next_reader_its_whole_time(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail() -> int:
         raise Locked("canceling statement due to lock timeout")
 
@@ -106,7 +108,7 @@ def test_an_error_leaves_the_next_reader_its_whole_time(database: Database, monk
     assert pooled.driver_connection.walkthrough.deadline == float("inf")
 
 
-def test_a_version_does_not_return_once_another_connection_watches(database: Database) -> None:
+def test_a_version_does_not_return_once_another_connection_watches(database: SqliteDatabase) -> None:
     versions = []
     for _ in range(3):
         versions.append(version_of(database))
@@ -116,7 +118,9 @@ def test_a_version_does_not_return_once_another_connection_watches(database: Dat
     assert versions == sorted(set(versions))
 
 
-def test_a_watching_connection_that_fails_is_replaced(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watching_connection_that_fails_is_replaced(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = database.data_version()
     watching = database.data_version.connection
     plain = driver.Connection.execute
@@ -128,14 +132,14 @@ def test_a_watching_connection_that_fails_is_replaced(database: Database, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(sqlite.DriverConnection, "execute", execute, raising=False)
-        with pytest.raises(sqlite.DiskFailed):
+        with pytest.raises(DiskFailed):
             database.data_version()
 
     assert database.data_version() > before
     assert database.data_version.connection is not watching
 
 
-def test_a_checkpoint_on_a_connection_gives_it_no_wrong_version(database: Database) -> None:
+def test_a_checkpoint_on_a_connection_gives_it_no_wrong_version(database: SqliteDatabase) -> None:
     """The connection reads the log's index for the checkpoint, and not the snapshot."""
     version_of(database)
     commit(database)
@@ -157,7 +161,7 @@ def increase(path: Path, commits: int) -> None:
 class Readers:
     """Threads that read a number through the cache and past it until they are stopped."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self.database = database
         self.stopped = threading.Event()
         self.wrong: list[tuple[object, object]] = []  # the cached and the actual number
@@ -190,7 +194,7 @@ class Readers:
 def test_no_value_is_cached_under_the_version_of_another_snapshot(tmp_path: Path) -> None:
     """Two processes and this one commit; six threads read through the cache."""
     path = tmp_path / "walkthrough.db"
-    database: Database = open_app(path).extensions["walkthrough"]
+    database: SqliteDatabase = open_app(path).extensions["walkthrough"]
     commit(database)
     readers = Readers(database)
 

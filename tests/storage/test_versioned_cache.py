@@ -9,10 +9,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from engine.storage import versioned_cache as module
-from engine.storage.database import Database
+from engine.interface import versioned_cache as module
+from engine.interface.versioned_cache import VersionedCache
+from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver
-from engine.storage.versioned_cache import VersionedCache
 from inspections.reporting.chart import Chart, Interval, Point, size_of_chart
 from tests.support.waiting import until
 
@@ -205,7 +205,7 @@ class BuildingCount:
     def __init__(self) -> None:
         self.computations = 0
 
-    def read(self, database: Database, *, writing: bool = False) -> int:
+    def read(self, database: SqliteDatabase, *, writing: bool = False) -> int:
         with database.writing() if writing else database.reading() as transaction:
 
             def compute() -> int:
@@ -223,7 +223,7 @@ def count() -> BuildingCount:
 
 
 @FILE_ONLY
-def test_snapshots_of_one_version_share_a_value(filled: Database, count: BuildingCount) -> None:
+def test_snapshots_of_one_version_share_a_value(filled: SqliteDatabase, count: BuildingCount) -> None:
     assert [count.read(filled) for _ in range(3)] == [6, 6, 6]
     with filled.reading() as transaction:  # a second connection, its first snapshot
         assert transaction.version is not None
@@ -235,7 +235,7 @@ def test_snapshots_of_one_version_share_a_value(filled: Database, count: Buildin
 
 @FILE_ONLY
 @pytest.mark.parametrize("by", ["this process", "another program"])
-def test_a_commit_is_seen_by_the_next_snapshot(filled: Database, count: BuildingCount, by: str) -> None:
+def test_a_commit_is_seen_by_the_next_snapshot(filled: SqliteDatabase, count: BuildingCount, by: str) -> None:
     count.read(filled)
     if by == "this process":
         with filled.writing() as transaction:
@@ -250,7 +250,7 @@ def test_a_commit_is_seen_by_the_next_snapshot(filled: Database, count: Building
 
 
 @FILE_ONLY
-def test_a_rolled_back_write_changes_no_version(filled: Database, count: BuildingCount) -> None:
+def test_a_rolled_back_write_changes_no_version(filled: SqliteDatabase, count: BuildingCount) -> None:
     with filled.writing():
         pass  # the first connection that writes updates its statistics
     count.read(filled)
@@ -263,7 +263,7 @@ def test_a_rolled_back_write_changes_no_version(filled: Database, count: Buildin
 
 
 @FILE_ONLY
-def test_an_older_snapshot_keeps_its_value(filled: Database) -> None:
+def test_an_older_snapshot_keeps_its_value(filled: SqliteDatabase) -> None:
     def read(transaction: object) -> int:
         return transaction.cached("buildings", lambda: transaction.value("SELECT count(*) FROM buildings"))
 
@@ -281,14 +281,14 @@ def test_an_older_snapshot_keeps_its_value(filled: Database) -> None:
     assert snapshot_of(filled, read) == 5
 
 
-def snapshot_of(database: Database, read: Callable) -> int:
+def snapshot_of(database: SqliteDatabase, read: Callable) -> int:
     with database.reading() as transaction:
         found: int = read(transaction)
         return found
 
 
 @FILE_ONLY
-def test_a_write_transaction_caches_nothing(filled: Database, count: BuildingCount) -> None:
+def test_a_write_transaction_caches_nothing(filled: SqliteDatabase, count: BuildingCount) -> None:
     """Its values may be rolled back; its next audit line may be that of another change."""
     count.read(filled)
     cached = dict(filled.cache.entries)
@@ -305,7 +305,7 @@ def test_a_write_transaction_caches_nothing(filled: Database, count: BuildingCou
 # The connections of a pool
 
 
-def test_a_connection_serves_the_next_request(filled: Database) -> None:
+def test_a_connection_serves_the_next_request(filled: SqliteDatabase) -> None:
     used = []
     for _ in range(3):
         with filled.connections.checked_out(filled.reader) as connection:
@@ -315,7 +315,7 @@ def test_a_connection_serves_the_next_request(filled: Database) -> None:
     assert len(filled.connections.idle[filled.reader]) == 1
 
 
-def test_two_requests_at_once_have_two_connections(filled: Database) -> None:
+def test_two_requests_at_once_have_two_connections(filled: SqliteDatabase) -> None:
     reader = filled.reader
     with filled.connections.checked_out(reader) as one, filled.connections.checked_out(reader) as other:
         assert one is not other
@@ -323,7 +323,7 @@ def test_two_requests_at_once_have_two_connections(filled: Database) -> None:
     assert len(filled.connections.idle[reader]) == 2
 
 
-def test_a_connection_that_another_thread_takes_first_is_no_error(filled: Database) -> None:
+def test_a_connection_that_another_thread_takes_first_is_no_error(filled: SqliteDatabase) -> None:
     class TakenMeanwhile(deque):
         def __bool__(self) -> bool:
             return True
@@ -333,14 +333,14 @@ def test_a_connection_that_another_thread_takes_first_is_no_error(filled: Databa
         assert connection.driver_connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_a_broken_connection_is_not_reused(filled: Database) -> None:
+def test_a_broken_connection_is_not_reused(filled: SqliteDatabase) -> None:
     with filled.connections.checked_out(filled.reader) as connection:
         connection.broken = True
 
     assert not filled.connections.idle[filled.reader]
 
 
-def test_close_leaves_no_connection_open(filled: Database) -> None:
+def test_close_leaves_no_connection_open(filled: SqliteDatabase) -> None:
     with filled.connections.checked_out(filled.reader) as connection:
         pass
     filled.close()

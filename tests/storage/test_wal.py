@@ -10,8 +10,9 @@ from itertools import count, islice
 
 import pytest
 
+from engine.interface.faults import DiskFailed
 from engine.storage import sqlite, wal
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from tests.durability.facts import names, put
 from tests.support.waiting import until
 
@@ -45,13 +46,13 @@ def modes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return found
 
 
-def write(database: Database, writes: int) -> None:
+def write(database: SqliteDatabase, writes: int) -> None:
     """Write a text of 15 pages so many times, each time another: SQLite skips unchanged pages."""
     for number in islice(NUMBERS, writes):
         put(database, "long", f"{number:06}" * 10_000)
 
 
-def pages(database: Database) -> tuple[int, int]:
+def pages(database: SqliteDatabase) -> tuple[int, int]:
     """The pages in the log, and those of them that are in the file."""
     with database.connections.checked_out(database.reader) as connection:
         found = connection.pages_logged()
@@ -60,7 +61,7 @@ def pages(database: Database) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def overlapping_readers(database: Database) -> Iterator[None]:
+def overlapping_readers(database: SqliteDatabase) -> Iterator[None]:
     """Three threads that read so that a snapshot is open at every moment."""
     stop = threading.Event()
 
@@ -220,7 +221,7 @@ def test_a_stop_during_a_retry_does_not_wait_for_it(database, monkeypatch):
 
     def fail(connection: sqlite.Connection) -> None:
         failed.set()
-        raise sqlite.DiskFailed("the disk failed")
+        raise DiskFailed("the disk failed")
 
     monkeypatch.setattr(database.checkpointer, "checkpoint", fail)
     put(database, "one")

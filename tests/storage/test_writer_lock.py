@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.interface.faults import DiskFailed, LockTimeout
 from engine.storage import writer_lock as module
-from engine.storage.sqlite import DiskFailed
-from engine.storage.writer_lock import LockTimeout, WriterLock
+from engine.storage.writer_lock import WriterLock
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.sqlite("a file's lock and log")

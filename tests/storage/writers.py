@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from engine.interface.transaction import Transaction
 from engine.storage import sqlite
-from engine.storage.database import Database
-from engine.storage.transaction import Transaction
+from engine.storage.database import SqliteDatabase
 from tests.support.waiting import until
 
 FOREVER = 30.0  # until a test that hangs is a test that fails
@@ -41,7 +41,7 @@ class Disk:
 class Writers:
     """Threads that write one after the other, and the result of each: None, or an exception."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: SqliteDatabase) -> None:
         self.database = database
         self.results: dict[str, BaseException | None] = {}
         self.threads: list[threading.Thread] = []
@@ -87,14 +87,14 @@ def insert(name: str) -> Work:
 
 
 @contextmanager
-def first(database: Database, name: str = "first", *, is_brief: bool = True) -> Iterator[None]:
+def first(database: SqliteDatabase, name: str = "first", *, is_brief: bool = True) -> Iterator[None]:
     """A write that holds the lock until its block ends."""
     with database.writing(is_brief=is_brief) as transaction:
         transaction.run(INSERT, (name,))
         yield
 
 
-def names(database: Database) -> list[str]:
+def names(database: SqliteDatabase) -> list[str]:
     with database.reading() as transaction:
         rows = transaction.all("SELECT name FROM facts WHERE value = 'there' ORDER BY name")
     return [name for (name,) in rows]

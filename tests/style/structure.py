@@ -119,3 +119,13 @@ def definitions(kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> Mapping[str
             if isinstance(node, kind) and not node.name.startswith("_"):
                 places[node.name].add(name(path))
     return places
+
+
+def folder_imports() -> Mapping[str, set[str]]:
+    """Return the folders that the modules of each folder import, without the project's own folder."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for module, path in modules().items():
+        for target in imports(module):
+            if target in modules():
+                graph[name(path.parent)].add(name(modules()[target].parent))
+    return {folder: others - {folder, "."} for folder, others in graph.items() if folder != "."}

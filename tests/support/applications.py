@@ -91,12 +91,12 @@ def with_initial_state(app: object) -> tuple[object, dict, dict]:
 
 def switch_database(app: object, file: pathlib.Path) -> None:
     """Make an application serve another database."""
-    from engine.attach import attach_url
     from engine.maintenance.check import ensure_schema
+    from engine.open import open_database
     from routes.http import metrics
 
     app.config["DATABASE_URL"] = databases.url(file)
-    app.extensions["walkthrough"] = database = attach_url(databases.url(file))
+    app.extensions["walkthrough"] = database = open_database(databases.url(file))
     databases.register_app(app, file)
     app.extensions["walkthrough.clock"] = database.clock
     ensure_schema(database)

@@ -10,7 +10,7 @@ from flask import Flask
 
 from access.access_token import Claims
 from access.roles import Role
-from engine.storage.database import Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import Connection
 from tests.conftest import ADA, MOE, ROOT
 from tests.support.applications import import_rows, open_app
@@ -108,7 +108,7 @@ class StepCounter:
         connection.driver_connection.set_progress_handler(None, 0)
 
 
-def drop_cached_results(database: Database, *, counts: bool) -> None:
+def drop_cached_results(database: SqliteDatabase, *, counts: bool) -> None:
     """Drop the cached lists, and with `counts` all other results except the callers."""
     cache = database.cache
     for key, entry in list(cache.entries.items()):
@@ -132,7 +132,7 @@ def count_steps(
     """
     client = app.test_client()
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS.get(who, who)}", "Prefer": preference}
-    database: Database = app.extensions["walkthrough"]
+    database: SqliteDatabase = app.extensions["walkthrough"]
     assert client.get(path, headers=headers).status_code in (200, 206)
     drop_cached_results(database, counts=drop_counts)
     if posted is not None:

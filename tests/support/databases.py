@@ -15,9 +15,10 @@ from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from engine.interface.database import READ_SECONDS_MAX, WRITE_SECONDS_MAX
 from engine.schema.migrations import schema_version
 from engine.schema.script import schema_script
-from engine.storage.database import READ_SECONDS_MAX, WRITE_SECONDS_MAX, Database
+from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 
@@ -45,7 +46,7 @@ def restore_time_limits() -> None:
 
 
 def set_time_limits(read_seconds_max: float, write_seconds_max: float) -> None:
-    kind: Any = Database
+    kind: Any = SqliteDatabase
     if SERVER is not None:
         server: Any = importlib.import_module("engine.postgres.database")
         server.READ_SECONDS_MAX = read_seconds_max

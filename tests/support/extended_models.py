@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import ClassVar
 
-from engine.attach import attach_url
 from engine.maintenance.check import ensure_schema
+from engine.open import open_database
 from engine.schema import migrations, script
 from models import RESOURCES, Building, Inspection
 from models.fields import ColumnDefault, Index, Model, column, references
@@ -81,7 +81,7 @@ def extend() -> None:
 def main() -> None:
     old, new = sys.argv[1:]
     now = "2025-05-05T09:30:15+00:00"
-    with closing(attach_url(old)) as database:
+    with closing(open_database(old)) as database:
         ensure_schema(database)
         with database.writing() as transaction:
             for statement in ROWS:
@@ -91,7 +91,7 @@ def main() -> None:
         replace(each, version=migrations.schema_version() + 1) for each in migrations.read_migrations(FOLDER)
     )
     for url in (old, new):
-        with closing(attach_url(url)) as database:
+        with closing(open_database(url)) as database:
             ensure_schema(database)
 
 

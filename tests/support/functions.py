@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from inspections.functions import FUNCTIONS
+from routes.functions.registry import FUNCTIONS
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"

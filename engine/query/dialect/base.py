@@ -13,10 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.query.dialect import sqlite_functions as functions
 from engine.query.dialect.in_subquery import is_among
 from engine.query.patterns import InvalidRegularExpression, NoRegularExpressions
 from engine.query.shape import Path
-from engine.storage import sql_functions as functions
 from models.types import Bound, ColumnType
 
 Expression = sa.ColumnElement[Any]

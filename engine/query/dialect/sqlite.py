@@ -16,23 +16,15 @@ from sqlalchemy.sql.operators import custom_op
 from engine.query.catalog import catalog
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.in_subquery import SmallInSubquery, compile_in_subquery
+from engine.query.index_prefix import prefix_column, prefix_of_parent
 from engine.query.patterns import InvalidEscape, fold_case
-from engine.query.read.index_prefix import prefix_column, prefix_of_parent
 from engine.query.shape import Path, Step
 from engine.query.statement import parameter, with_table_tracking
-from engine.storage.sqlite import VERSION_OF_JSONB_EACH, driver
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
 NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
-
-
-def each_row(rows: Expression) -> sa.Function[Any]:
-    """Return the rows of a JSON array of arrays. `jsonb_each` parses each of them once, where SQLite has it."""
-    if driver.sqlite_version_info < VERSION_OF_JSONB_EACH:
-        return sa.func.json_each(rows)
-    return sa.func.jsonb_each(rows)
 
 
 @compiles(SmallInSubquery, "sqlite")
@@ -85,7 +77,7 @@ def compile_cross_join(element: CrossJoin, compiler: SQLCompiler, **options: Any
 
 
 class SqliteDialect(SqlDialect):
-    """SQLite 3.43 and later, with the functions of engine/storage/sql_functions.py."""
+    """SQLite 3.43 and later, with the functions of engine/query/dialect/sqlite_functions.py."""
 
     name = "sqlite"
     set_actor = "UPDATE audit_context SET at = ?, actor_id = ?"
@@ -236,7 +228,7 @@ class SqliteDialect(SqlDialect):
         return rows  # json_each returns elements in array order; an ORDER BY would sort them again
 
     def key_table(self, name: str, kinds: Iterable[tuple[str, ColumnType]], source: str) -> sa.FromClause:
-        rows = each_row(parameter(source, sa.Text)).table_valued("key", "value")
+        rows = sa.func.json_each(parameter(source, sa.Text)).table_valued("key", "value")
         row = rows.alias(name + "_json")
         columns = [
             sa.func.json_extract(row.c.value, sa.bindparam(None, f"$[{place}]", sa.Text(), literal_execute=True)).label(

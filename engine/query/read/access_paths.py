@@ -11,13 +11,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from engine.query import operators
 from engine.query.catalog import Relation, catalog
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.in_subquery import SmallInSubquery, is_among
-from engine.query.operands import Operands
+from engine.query.index_prefix import parent_of, prefix_column, prefix_of_parent
+from engine.query.read import operators
 from engine.query.read.disjuncts import or_operands
-from engine.query.read.index_prefix import parent_of, prefix_column, prefix_of_parent
+from engine.query.read.operators import Operands
 from engine.query.shape import Embed, Filter, Node
 from models.fields import TENANT_COLUMN
 

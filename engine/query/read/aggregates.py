@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.sql import visitors
 
 from engine.query.catalog import Relation
-from engine.query.operators import require_comparable
 from engine.query.read.columns import Output
+from engine.query.read.operators import require_comparable
 from engine.query.read.planner import Planner, with_direction, without_direction
 from engine.query.shape import Column, Embed, Node, OrderTerm
 from models.errors import Fault

@@ -9,11 +9,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine.query.catalog import Relation
+from engine.query.dialect import sqlite_functions as functions
 from engine.query.dialect.base import SqlDialect
-from engine.query.json_paths import path_value
+from engine.query.read.operators import path_value
 from engine.query.shape import Column, Path
 from engine.query.statement import parameter
-from engine.storage import sql_functions as functions
 from models.errors import Fault
 
 Expression = sa.ColumnElement[Any]

@@ -14,13 +14,13 @@ import sqlalchemy as sa
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import UnaryExpression
 
-from engine.query import operators
 from engine.query.catalog import Attribute, Relation, Relationship, aliased
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.json_paths import path_value
+from engine.query.read import operators
 from engine.query.read.access_paths import AccessPaths
 from engine.query.read.disjuncts import Disjunct, disjuncts
+from engine.query.read.operators import path_value
 from engine.query.read.skip_scan import Partitions, partitions_of, selects_by_key
 from engine.query.rule import Action, Rule
 from engine.query.shape import Condition, Embed, Filter, Node, NotEmbedded, OrderTerm

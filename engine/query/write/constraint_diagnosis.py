@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import ForeignKey, Relation, catalog
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.statement import Binding, compile_statement, parameter
 from engine.query.write.domain_rules import Key
-from engine.storage.transaction import Transaction
 from models.types import Bound
 
 

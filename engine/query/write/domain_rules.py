@@ -15,8 +15,8 @@ from models.fields import Row
 from models.types import Bound
 
 if TYPE_CHECKING:
+    from engine.interface.transaction import Transaction
     from engine.query.statement import Binding
-    from engine.storage.transaction import Transaction
 
 Key = tuple[Bound, ...]
 

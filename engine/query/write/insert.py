@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation
 from engine.query.constraints import ConstraintViolation, NotNullViolation, UniqueViolation
 from engine.query.statement import Binding, Statement
@@ -18,7 +19,6 @@ from engine.query.write.constraint_diagnosis import diagnose_write
 from engine.query.write.domain_rules import Key
 from engine.query.write.plan import InsertPlan, UpsertPlan
 from engine.query.write.row_layout import MEMOIZED_TYPES, ColumnSource, MemoizedConverter, Row, RowLayout, row_layout
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import TENANT_COLUMN, ColumnDefault
 from models.types import Bound

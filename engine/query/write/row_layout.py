@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Attribute, Relation, catalog
 from engine.query.constraints import NotNullViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding
 from engine.query.write.domain_rules import DOMAIN_RULES
-from engine.storage.transaction import Transaction
 from models.fields import ColumnDefault
 from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation
 from engine.query.statement import Binding, Statement
-from engine.storage.transaction import Transaction
 from models.errors import Denial, Fault
 
 

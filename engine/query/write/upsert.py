@@ -6,6 +6,7 @@ merged rows. The first failed check gives the error.
 
 from __future__ import annotations
 
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, UnknownColumn
 from engine.query.constraints import ConstraintViolation, UniqueViolation
 from engine.query.rule import Rule
@@ -14,7 +15,6 @@ from engine.query.write.domain_rules import Key
 from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResult
 from engine.query.write.row_security import protected_column, require_allowed, row_violation
 from engine.query.write.statements import stored_columns
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import ColumnDefault
 from models.types import Bound

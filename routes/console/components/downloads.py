@@ -21,7 +21,7 @@ from flask import Response, current_app, request, stream_with_context
 
 from access.caller import Caller
 from engine.current import reading
-from engine.storage.sqlite import ResponseTooLarge, TimedOut
+from engine.interface.faults import ResponseTooLarge, TimedOut
 from models.errors import Fault
 from routes.console.components import queries
 from routes.console.components.error_pages import TooManyDownloads, TooManyRows, fault_message

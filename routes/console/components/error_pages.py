@@ -11,11 +11,9 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from access import policy
 from access.access_token import RefusedClaims
 from access.accounts import kiosk_display, password, person, sign_in
-from engine.query.constraints import ForeignKeyViolation, Locked
+from engine.interface.faults import Locked, LockTimeout, TimedOut, TooManyConnections
+from engine.query.constraints import ForeignKeyViolation
 from engine.query.write.row_security import RowDenied
-from engine.storage.pool import TooManyConnections
-from engine.storage.sqlite import TimedOut
-from engine.storage.writer_lock import LockTimeout
 from inspections import faults
 from models.errors import Fault
 from routes.console.components.fields import EditConflict

@@ -15,8 +15,8 @@ from access.policy import AccessRule
 from access.predicates import GRANT_TABLES, GrantTable
 from access.roles import GrantKind, Role
 from engine.current import reading
+from engine.interface.transaction import Transaction
 from engine.query.rule import Action
-from engine.storage.transaction import Transaction
 from models import Building
 from routes.console.components import queries
 from routes.console.components.page import ROLE_NAMES

@@ -11,9 +11,9 @@ from flask import Response, request
 from access import policy
 from access.caller import Caller
 from engine.current import reading
+from engine.interface.faults import TimedOut
+from engine.interface.transaction import Transaction
 from engine.query.rule import Action
-from engine.storage.sqlite import TimedOut
-from engine.storage.transaction import Transaction
 from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.display import label_of, show_rows

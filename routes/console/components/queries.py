@@ -17,19 +17,19 @@ from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
+from engine import execute
 from engine.current import reading, writing
-from engine.query import execute
+from engine.interface.faults import ResponseTooLarge
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action, Rule
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion, WriteResult
-from engine.storage.sqlite import ResponseTooLarge
-from engine.storage.transaction import Transaction
 from inspections import visits
-from inspections.functions import FUNCTIONS
 from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
+from routes.functions.registry import FUNCTIONS
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
 

@@ -7,8 +7,8 @@ from flask import Response, request
 from access import policy
 from access.caller import Caller
 from engine.current import reading
+from engine.interface.faults import TimedOut
 from engine.query.rule import Action
-from engine.storage.sqlite import TimedOut
 from inspections.reporting import chart, status_counts
 from inspections.reporting.dashboard import read_dashboard
 from inspections.reporting.first_steps import read_first_steps

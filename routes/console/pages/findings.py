@@ -17,7 +17,6 @@ from access.decorators import load_caller
 from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.findings import Move
-from inspections.functions import FUNCTIONS
 from models.types import read_date
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
@@ -30,6 +29,7 @@ from routes.console.components.template_filters import deadline, name
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.console.session.redirects import safe_redirect
+from routes.functions.registry import FUNCTIONS
 from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"

@@ -14,7 +14,6 @@ from access.authentication import current_time
 from access.caller import Caller
 from engine.current import local_day, reading
 from engine.query.rule import Action
-from inspections.functions import FUNCTIONS
 from inspections.intervals import COMMON_INTERVALS
 from models import Schedule
 from models.errors import Fault
@@ -40,6 +39,7 @@ from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, 
 from routes.console.components.template_filters import capital, interval, lateness, name, status, words
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
+from routes.functions.registry import FUNCTIONS
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import LimitExceeded
 

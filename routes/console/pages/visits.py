@@ -13,7 +13,6 @@ from access import policy
 from access.authentication import current_time
 from access.caller import Caller
 from engine.current import local_day
-from inspections.functions import FUNCTIONS
 from models.vocabulary import OPEN_STATUSES, VISIT_RESULTS
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
@@ -26,6 +25,7 @@ from routes.console.components.template_filters import badge, name, status
 from routes.console.pages.findings import findings_of_case
 from routes.console.pages.schedules import due_text
 from routes.console.session import auth
+from routes.functions.registry import FUNCTIONS
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"

@@ -25,8 +25,8 @@ from access.decorators import load_caller, may_administer, require, set_requirem
 from access.functions import Function
 from access.roles import GrantProfile, Role
 from engine.current import reading
+from engine.interface.transaction import Transaction
 from engine.query.rule import Action
-from engine.storage.transaction import Transaction
 from models.errors import Fault
 from models.fields import Model
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie

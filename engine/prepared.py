@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import sqlalchemy as sa
 
+from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
-from engine.storage.transaction import Transaction
 from models.types import Bound
 
 STATEMENTS_MAX = 256  # there are a few dozen, some of them once for each grant profile

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from engine.interface.faults import VALUE_BYTES_MAX, ResponseTooLarge
+from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation
 from engine.query.constraints import NotNullViolation
 from engine.query.large_results import LARGE_BYTES, take_slot
@@ -28,9 +30,6 @@ from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResu
 from engine.query.write.row_layout import Row, convert_value, default_value, require_id
 from engine.query.write.row_security import protected_column, require_allowed
 from engine.query.write.upsert import insert_new, require_target, upsert
-from engine.storage.library_limits import VALUE_BYTES_MAX
-from engine.storage.sqlite import ResponseTooLarge
-from engine.storage.transaction import Transaction
 from models.fields import TENANT_COLUMN, ColumnDefault
 from models.types import Bound
 

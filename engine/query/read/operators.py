@@ -12,11 +12,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.query.catalog import Attribute
 from engine.query.dialect.base import SqlDialect, json_array
-from engine.query.shape import Condition, LogicTree
-from engine.query.statement import Binding
+from engine.query.shape import Condition, Filter, LogicTree, Path, Step
+from engine.query.statement import Binding, Slot, parameter
 from models.errors import Fault
-from models.types import Bound, ColumnType, read_timestamp
+from models.types import INT32, JSON, TEXT, Bound, ColumnType, read_timestamp
 
 Expression = sa.ColumnElement[Any]
 
@@ -138,3 +139,87 @@ def is_condition(column: Expression, kind: ColumnType, keyword: str) -> Expressi
     if keyword == "not_null":
         return column.is_not(None)
     raise NotBoolean(f"argument of {IS_KEYWORDS[keyword]} must be type boolean, not type {kind.name}")
+
+
+class Operands:
+    """The parameters of a plan that is being built. Binding converts their values."""
+
+    def __init__(self, dialect: SqlDialect) -> None:
+        self.dialect = dialect
+        self.slots: dict[str, Slot] = {}
+        self.operands: dict[str, Slot] = {}
+
+    def value(self, place: int, prepare: Any, suffix: str = "") -> Expression:
+        """Return the parameter for the query's value at `place`. Binding converts the value by `prepare`."""
+        name = f"v{place}{suffix}"
+        self.operands[name] = lambda binding: prepare(binding.values[place])
+        return parameter(name)
+
+    def operand(self, flt: Filter, operator: Operator, kind: ColumnType) -> Expression:
+        """Return the parameter for a filter's value or list of values."""
+        assert flt.value is not None
+        dialect = self.dialect
+        if kind.name == "timestamp with time zone" and operator.prepare is operand:
+            place = flt.value
+            name = f"v{place}"
+            self.operands[name] = lambda binding: read_moments(binding, place)
+            return parameter(name)
+        if flt.operator == "in" or flt.quantifier is not None:
+            return self.value(
+                flt.value,
+                lambda values: json_array(
+                    operator.prepare(dialect, kind, text) if text is not None else None for text in values
+                ),
+            )
+        return self.value(flt.value, lambda text: operator.prepare(dialect, kind, text))
+
+    def number(self, place: int) -> Expression:
+        """Return the parameter for a limit or an offset."""
+        return sa.type_coerce(self.value(place, int), sa.BigInteger())
+
+    def comparison(self, flt: Filter, operator: Operator, column: Expression, kind: ColumnType) -> Expression:
+        """Return the comparison of a column with a filter's value or list of values."""
+        operand = self.operand(flt, operator, kind)
+        if flt.operator == "in" or (flt.quantifier == "any" and flt.operator == "eq"):
+            return self.dialect.in_list(column, kind, operand)
+        if flt.quantifier is not None:
+            return self.dialect.any_or_all(
+                flt.quantifier, lambda left, right: self.compare_element(operator, left, right), column, operand, kind
+            )
+        return operator.compare(self.dialect, column, operand)
+
+    def compare_element(self, operator: Operator, left: Expression, right: Expression) -> Expression:
+        """Return the comparison with one element of a list. A slow operator checks the deadline first."""
+        condition = operator.compare(self.dialect, left, right)
+        if operator.leak_proof:
+            return condition
+        return sa.and_(self.dialect.before_deadline(costly=1), condition)
+
+
+INDEX_CHARACTERS_MAX = 16
+
+
+def path_value(
+    dialect: SqlDialect, attribute: Attribute, value: Expression, path: Path
+) -> tuple[ColumnType, Expression]:
+    """Return the type and value at a path of at least one step: JSON for `->`, a text for `->>`.
+
+    As in PostgREST, the value is null if the column is not JSON or the path does not exist. Raise UnknownOperator if
+    a step follows `->>`.
+    """
+    *steps, last = path
+    if any(step.as_text for step in steps):
+        raise UnknownOperator("operator does not exist: text -> unknown")
+    if attribute.type is not JSON or not all(map(can_exist, path)):
+        return TEXT, sa.cast(sa.null(), sa.Text())
+    if last.as_text:
+        return TEXT, dialect.text_at_path(value, path)
+    return JSON, dialect.json_at_path(value, path)
+
+
+def can_exist(step: Step) -> bool:
+    """Return whether a value can have this index or key. No column name has a character that SQLite cannot escape."""
+    if step.is_index:
+        # int() raises for thousands of digits.
+        return len(step.name) <= INDEX_CHARACTERS_MAX and INT32[0] <= int(step.name) <= INT32[1]
+    return '"' not in step.name and "\\" not in step.name

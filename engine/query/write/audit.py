@@ -13,9 +13,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement, parameter
-from engine.storage.transaction import Transaction
 from models.audit_log import AuditLog
 from models.types import write_timestamp
 

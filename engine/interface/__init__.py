@@ -1,0 +1,1 @@
+"""What both databases offer: transactions, faults, clock and cache. Neither database imports the other."""
