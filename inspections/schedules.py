@@ -152,6 +152,7 @@ class NextInspection:
         "p_counted_from": choice(COUNTED_FROM, required=False),
         "p_first_due": required_parameter(DATE),
         "p_spread_days": bounded_integer(0, SPREAD_MAX, required=False),
+        "p_inspector_id": optional_parameter(BIGINT),
     },
     is_volatile=True,
 )
@@ -166,6 +167,7 @@ def apply_schedule(
     title: str = "",
     counted_from: str = COUNTED_FROM[0],
     spread_days: int = 0,
+    inspector_id: int | None = None,
 ) -> AppliedSchedules:
     """Make a schedule of these values for each building that does not have it.
 
@@ -174,11 +176,12 @@ def apply_schedule(
     first_day = datetime.date.fromisoformat(first_due)
     values = {
         "inspection_type": inspection_type, "title": title, "every": every, "unit": unit, "counted_from": counted_from,
+        "inspector_id": inspector_id,
     }  # fmt: skip
     buildings = list(dict.fromkeys(building_ids))
     require_visible_buildings(transaction, caller, buildings)
     rows = [
-        {**values, "building_id": building_id, "first_due": day_after(first_day, place * spread_days % SPREAD_DAYS_MAX)}
+        {**values, "building_id": building_id, "first_due": spread_day(first_day, place, spread_days)}
         for place, building_id in enumerate(buildings)
     ]
     relation = relation_of(Schedule)
@@ -193,10 +196,10 @@ def apply_schedule(
     return AppliedSchedules(result.inserted, len(rows) - result.inserted)
 
 
-def day_after(day: datetime.date, days: int) -> str:
-    """Return the day a number of days after another; raise DatetimeOutOfRange after the year 9999."""
+def spread_day(day: datetime.date, place: int, spread_days: int) -> str:
+    """Return the first due date of the building at a place; raise DatetimeOutOfRange after the year 9999."""
     try:
-        return (day + datetime.timedelta(days=days)).isoformat()
+        return (day + datetime.timedelta(days=place * spread_days % SPREAD_DAYS_MAX)).isoformat()
     except OverflowError:
         raise out_of_range(day.isoformat()) from None
 

@@ -169,8 +169,13 @@ def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api:
     path = html.unescape(link[1])
     assert "Apply a schedule to 3 buildings" in ada.page(path)
 
-    question = ada.fill_in(path, {**TYPED, "spread_days": "7"})
+    question = ada.fill_in(path, {**TYPED, "spread_days": "28", "first_due": "2026-03-09"})
+    assert "3 visits will be overdue at once." in question.text
+    question = ada.fill_in(path, {**TYPED, "spread_days": "7", "inspector_id": "1"})
     assert question.status_code == 200
+    for row in api("service").get("/buildings?id=in.(1,2,6)&select=name").json:
+        assert f"<li><bdi>{row['name']}</bdi></li>" in question.text
+    assert "3 visits will be overdue at once." in question.text
     assert "Apply a schedule to 3 buildings?" in question.text
     assert "first on 2026-01-31, 2027-01-31" in question.text
     assert schedules(api, "Exits") == []
@@ -182,6 +187,10 @@ def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api:
         "0+schedules+created%2C+3+existed+before",
     ]
     assert schedules(api, "Exits") == [(1, "2026-01-31"), (2, "2026-02-07"), (6, "2026-02-14")]
+    assert len(api("service").get("/schedules?title=eq.Exits&inspector_id=eq.1").json) == 3
+    made = ada.page(applied[0].headers["Location"])
+    assert "1–3 of 3" in made
+    assert "3 visits" not in ada.fill_in(path, {**TYPED, "first_due": "2026-03-10"}).text
 
 
 @pytest.mark.parametrize(
@@ -217,3 +226,12 @@ def test_list_with_too_many_buildings_is_refused(browse: Callable, monkeypatch: 
     answer = browse("ada").get(APPLY)
 
     assert (answer.status_code, "at most 1 buildings at once" in answer.text) == (400, True)
+
+
+def test_question_counts_buildings_that_have_the_schedule(browse: Callable, api: Callable) -> None:
+    api("service").post("/schedules", {**SCHEDULE, "title": "Exits"})
+
+    question = browse("ada").fill_in(f"{APPLY}?buildings=state%3Deq.MA", TYPED).text
+
+    assert "1 building with this schedule will be left out." in question
+    assert "2 visits will be overdue at once." in question

@@ -98,11 +98,13 @@ def test_spread_counts_each_building_once(agenda: ScheduleWorld) -> None:
 
 
 def test_optional_values(agenda: ScheduleWorld) -> None:
-    values = {"p_title": "Alarms", "p_counted_from": "done", "p_spread_days": 1}
+    values = {"p_title": "Alarms", "p_counted_from": "done", "p_spread_days": 1, "p_inspector_id": 1}
     agenda.root.rpc("apply_schedule", application(VACANT, **values))
 
     [row] = agenda.root.get("/schedules?title=eq.Alarms").json
-    assert row["counted_from"] == "done"
+    assert (row["counted_from"], row["inspector_id"]) == ("done", 1)
+    [visit] = agenda.root.get(f"/inspections?id=eq.{agenda.open_inspection(row['id'])}").json
+    assert visit["inspector_id"] == 1
 
 
 @pytest.mark.parametrize("building_id", [ELSEWHERE, MISSING])

@@ -102,11 +102,18 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
 
 
 def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) -> FormValues:
-    """Return the texts of a form whose values another module parses, and the problems of required fields."""
+    """Return the texts of a form whose values another module parses, with the problems of names and empty fields."""
     fields = list(fields)
-    values = FormValues({each.name: typed_text(each, form) for each in fields} | more)
+    texts = {each.name: typed_text(each, form) for each in fields} | more
+    values = FormValues(texts)
     missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
     values.problems.update({each.name: f"{each.label} is required." for each in missing})
+    for each in fields:
+        if each.resolve is not None and values.typed[each.name].strip():
+            try:
+                texts[each.name] = each.resolve(values.typed[each.name].strip())
+            except Fault as fault:
+                values.problems[each.name] = f"{each.label}: {fault.message}."
     return values
 
 

@@ -30,6 +30,8 @@ class FunctionForm:
     hidden: Pairs = ()
     more: Section | None = None
     problems: Callable[[Mapping[str, str]], dict[str, str]] | None = None
+    result: str = ""
+    """The page after the call. It defaults to `back`."""
 
     def page(self, values: FormValues, status: int = 200) -> Response:
         return render_page(
@@ -52,7 +54,7 @@ class FunctionForm:
         arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()}
 
         def store() -> Response:
-            return redirect_to(self.back, *call(arguments))
+            return redirect_to(self.result or self.back, *call(arguments))
 
         return save(values, store, lambda status: self.page(values, status))
 

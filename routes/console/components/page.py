@@ -155,9 +155,13 @@ def signed_text(done: str, undo: str) -> str:
     return f"{done}\0{undo}" if undo else done
 
 
-def render_confirmation(title: str, text: str, *, verb: str, action: str, back: str, fields: Pairs = ()) -> Response:
-    """Return the page that asks before a change; its form sends `fields` to `action`."""
-    return render_page("confirm.html", title=title, text=text, verb=verb, action=action, back=back, fields=fields)
+def render_confirmation(
+    title: str, text: str, *, verb: str, action: str, back: str, fields: Pairs = (), names: Sequence[str] = ()
+) -> Response:
+    """Return the page that asks before a change of the rows `names`; its form sends `fields` to `action`."""
+    return render_page(
+        "confirm.html", title=title, text=text, verb=verb, action=action, back=back, fields=fields, names=names
+    )
 
 
 def reload_with_cookies() -> Response:

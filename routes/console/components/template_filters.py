@@ -159,6 +159,15 @@ def distance(number: int, unit: str) -> str:
     return f"late by {text}" if number < 0 else f"in {text}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "schedule"), counted(2_000, "schedule")
+    ('1 schedule', '2,000 schedules')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def interval(every: int, unit: str) -> str:
     """Return the interval of a schedule.
 
@@ -219,6 +228,7 @@ FILTERS: Final[tuple[Callable[..., object], ...]] = (
     day,
     lateness,
     deadline,
+    counted,
     interval,
     moment,
     thousands,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -15,8 +15,10 @@ from access.caller import Caller
 from engine.current import local_day, reading
 from engine.query.rule import Action
 from inspections.intervals import COMMON_INTERVALS
+from inspections.schedules import spread_day
 from models import Schedule
 from models.errors import Fault
+from models.types import BIGINT
 from models.vocabulary import COUNTED_FROM
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
@@ -36,7 +38,7 @@ from routes.console.components.records import (
     update_row,
 )
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, interval, lateness, name, status, words
+from routes.console.components.template_filters import capital, counted, interval, lateness, name, status, words
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -46,13 +48,14 @@ from routes.postgrest.limits import LimitExceeded
 NAME, PLANS, BUILDINGS = "schedules", "inspection_plans", "buildings"
 SCHEDULES_SHOWN = 50
 BUILDINGS_MAX = 1_000
+BUILDINGS_IN_URL = 100
 PREVIEWED = 6
 PLAN = f"{PLANS}(inspection_id,due_on,inspections(id,date_visited,status))"
 COLUMNS = (
     f"select=id,inspection_type,title,every,unit,grace_days,ended_on,open:{PLAN},last:{PLAN}"
     "&open.outcome=is.null&last.outcome=eq.done&last.order=occurrence.desc&last.limit=1"
 )
-APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_due")
+APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_due", "inspector_id")
 SPREAD = Field(
     "spread_days", "Days between buildings", "number", hint="Each further building is first due that many days later."
 )
@@ -184,19 +187,19 @@ def apply_fields(caller: Caller) -> tuple[Field, ...]:
 
 def apply_form(caller: Caller, number: int, values: Mapping[str, str], ids: str = "") -> FunctionForm:
     back = f"/{BUILDINGS}?{request.args.get('buildings', '')}".rstrip("?")
-    heading = f"Apply a schedule to {number:,} {'building' if number == 1 else 'buildings'}"
+    heading = f"Apply a schedule to {counted(number, 'building')}"
     hidden = (("ids", ids),) if ids else ()
     return FunctionForm(heading, "Continue", apply_fields(caller), back, hidden, schedule_section(values))
 
 
-def chosen_buildings(caller: Caller) -> list[int]:
+def chosen_buildings(caller: Caller) -> list[Row]:
     """Return the buildings of the URL's list on which the caller may make schedules."""
     listing = listing_of(table_of(BUILDINGS), caller)
     query = parse_list_query(listing, decode_pairs(request.args.get("buildings", "").encode()))
     found = queries.select_rows(caller, BUILDINGS, query.text(), limit=BUILDINGS_MAX + 1, within=Action.UPDATE).rows
     if len(found) > BUILDINGS_MAX:
         raise LimitExceeded(BUILDINGS_MAX, "buildings at once")
-    return [row["id"] for row in found]
+    return found
 
 
 @bp.get(f"/{NAME}/apply")
@@ -210,7 +213,8 @@ def show_apply(caller: Caller) -> Response:
 @auth.requires(Action.INSERT, Schedule)
 def confirm_apply(caller: Caller) -> Response:
     """Ask before the schedules are made. The form of the question names the buildings."""
-    ids = chosen_buildings(caller)
+    buildings = chosen_buildings(caller)
+    ids = [row["id"] for row in buildings]
     values = fields.read_texts(apply_fields(caller), g.form)
     if PREVIEW in g.form:
         values = with_common_interval(values)
@@ -219,11 +223,19 @@ def confirm_apply(caller: Caller) -> Response:
         return form.page(values)
 
     def ask() -> Response:
-        dates = ", ".join(preview(caller, values.typed))
+        dates = preview(caller, values.typed)
+        existing = buildings_with_schedule(caller, values.typed, ids)
+        late = count_overdue(values.typed, dates[0], [each not in existing for each in ids])
         every = interval(int(values.typed["every"]), values.typed["unit"])
+        sentences = [f"{words(values.typed['inspection_type'])}, {every}, first on {', '.join(dates)}."]
+        if existing:
+            sentences.append(f"{counted(len(existing), 'building')} with this schedule will be left out.")
+        if late:
+            sentences.append(f"{counted(late, 'visit')} will be overdue at once.")
         return render_confirmation(
             f"{form.title}?",
-            f"{words(values.typed['inspection_type'])}, {every}, first on {dates}. A building that has it is left out.",
+            " ".join(sentences),
+            names=[row["name"] for row in buildings],
             verb="Apply",
             action=f"/{NAME}/apply/confirm?{urlencode({'buildings': request.args.get('buildings', '')})}",
             back=form.back,
@@ -241,9 +253,31 @@ def apply(caller: Caller) -> Response:
 
     def call(arguments: dict[str, Any]) -> tuple[str, None]:
         counts = queries.call_to_write("apply_schedule", {**arguments, "p_building_ids": ids})
-        return f"{counts['made']} schedules created, {counts['already']} existed before.", None
+        return f"{counted(counts['made'], 'schedule')} created, {counts['already']:,} existed before.", None
 
-    return apply_form(caller, len(ids), values.typed, ",".join(map(str, ids))).submit(call)
+    filters = schedule_filters(values.typed, ids if len(ids) <= BUILDINGS_IN_URL else ())
+    form = apply_form(caller, len(ids), values.typed, ",".join(map(str, ids)))
+    return replace(form, result=f"/{NAME}?{filters}").submit(call)
+
+
+def schedule_filters(typed: Mapping[str, str], ids: Sequence[int]) -> str:
+    """Return the query string of the schedules of a type and title; without ids, of every building."""
+    pairs = {each: f"eq.{typed[each].strip()}" for each in ("inspection_type", "title")}
+    return urlencode(pairs | ({"building_id": f"in.({','.join(map(str, ids))})"} if ids else {}), safe="(),")
+
+
+def buildings_with_schedule(caller: Caller, typed: Mapping[str, str], ids: Sequence[int]) -> set[int]:
+    if not ids:
+        return set()
+    text = f"select=building_id&{schedule_filters(typed, ids)}"
+    return {row["building_id"] for row in queries.select_rows(caller, NAME, text, limit=len(ids)).rows}
+
+
+def count_overdue(typed: Mapping[str, str], first_due: str, is_new: Sequence[bool]) -> int:
+    """Return how many buildings without the schedule are first due before today."""
+    today, spread = str(local_day(current_time())), int(BIGINT.read_text(typed["spread_days"].strip() or "0") or 0)
+    first_day = datetime.date.fromisoformat(first_due)
+    return sum(spread_day(first_day, place, spread) < today for place, new in enumerate(is_new) if new)
 
 
 # Pages of any row
