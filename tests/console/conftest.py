@@ -69,9 +69,9 @@ class Form(HTMLParser):
 
     def read_input(self, name: str, kind: str, given: dict[str, str | None]) -> None:
         value = given.get("value") or ""
-        if kind == "checkbox" and "checked" not in given:
+        if kind in ("checkbox", "radio") and "checked" not in given:
             return
-        if kind not in ("hidden", "checkbox"):
+        if kind not in ("hidden", "checkbox", "radio"):
             value = value.replace("\n", "")
         if kind in SHOWABLE and not SHOWABLE[kind].fullmatch(value):
             value = ""

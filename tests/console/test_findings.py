@@ -185,7 +185,7 @@ def test_invalid_date_returns_the_form_with_its_input(browse: Callable) -> None:
 def test_buttons_are_those_that_the_function_allows(browse: Callable, who: str, offered: set[str]) -> None:
     user = browse(who)
 
-    assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered
+    assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered - {"verified"}  # nobody has fixed it
     for kind in ("fixed", "verified", "waived", "extended"):
         assert user.get(f"{MOVE}/{kind}?ids={LATE}").status_code == (200 if kind in offered else 403), kind
     assert set(buttons(user.page(LIST))) == offered | ({"reopened"} if "verified" in offered else set())

@@ -147,7 +147,7 @@ def test_visit_of_others_has_no_forms(browse: Callable, api: Callable, who: str,
 # Quick entry
 
 
-def test_quick_entry_keeps_place_and_severity(browse: Callable, api: Callable) -> None:
+def test_quick_entry_keeps_the_place_alone(browse: Callable, api: Callable) -> None:
     mia = browse("mia")
 
     made = mia.send(f"{PAGE}/add/findings", FINDING, form=PAGE)
@@ -156,22 +156,12 @@ def test_quick_entry_keeps_place_and_severity(browse: Callable, api: Callable) -
     page = mia.page(made.headers["Location"])
     assert "Finding added." in page
     assert 'value="3D, bathroom"' in page
-    assert '<option value="severe" selected>' in page
+    assert len(re.findall(r'type="radio" name="severity"', page)) == 4
+    assert not re.search(r'type="radio"[^>]* checked', page)
     assert not re.search(r'name="(item|description)"[^>]* value="[^"]', page)
     [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}").json
     assert {name: row[name] for name in FINDING} == FINDING
     assert "in 24 hours" in page
-
-
-def test_quick_entry_forgets_that_a_finding_is_life_threatening(browse: Callable) -> None:
-    mia = browse("mia")
-
-    made = mia.send(f"{PAGE}/add/findings", {**FINDING, "severity": "life_threatening"}, form=PAGE)
-
-    page = mia.page(made.headers["Location"])
-    severity = page.partition('<select id="f-severity"')[2].partition("</select>")[0]
-    assert ('value="3D, bathroom"' in page, "selected" in severity) == (True, False)
-    assert '<option value="">Choose</option>' in severity
 
 
 def test_quick_entry_with_a_problem_keeps_the_input(browse: Callable, api: Callable) -> None:
@@ -179,7 +169,49 @@ def test_quick_entry_with_a_problem_keeps_the_input(browse: Callable, api: Calla
 
     assert (answer.status_code, "Description is required." in answer.text) == (400, True)
     assert 'value="3D, bathroom"' in answer.text
+    assert ('value="severe" required checked' in answer.text, "Add finding</button>" in answer.text) == (True, True)
+    assert "Add finding" in browse("mia").page(f"{PAGE}/add/findings")  # Back and reload work at this address
     assert api("service").get(f"/findings?inspection_id=eq.{VISIT}").json == []
+
+
+def test_edited_finding_returns_to_its_place_in_the_visit(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    mia.send(f"{PAGE}/add/findings", FINDING, form=PAGE)
+    [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}").json
+    edit = re.search(rf'href="(/console/findings/{row["id"]}/edit[^"]*)"', mia.page(PAGE))
+    assert edit
+
+    saved = mia.fill_in(html.unescape(edit[1]), {"description": "No smoke alarm."})
+
+    assert saved.headers["Location"].startswith(f"{PAGE}?done=Changes+saved.")
+    assert saved.headers["Location"].endswith(f"#findings-{row['id']}")
+    assert f'id="findings-{row["id"]}"' in mia.page(saved.headers["Location"])
+    outside = mia.fill_in(f"/console/findings/{row['id']}/edit?back=/../x", {"description": "Other."})
+    assert outside.headers["Location"].startswith(f"/console/findings/{row['id']}?")
+
+
+def test_first_visit_offers_fixed_and_no_verification(browse: Callable, api: Callable) -> None:
+    add_findings(api)
+    page = browse("mia").page(f"/console/inspections/{LATE_VISIT}")
+
+    assert set(re.findall(r"findings/move/(\w+)", page)) == {"fixed"}
+
+
+def test_closed_visit_leads_to_the_next_one(browse: Callable) -> None:
+    mia = browse("mia")
+    closed = mia.fill_in(f"{PAGE}/close_visit", {"status": "completed"})
+
+    page = mia.page(closed.headers["Location"])
+
+    links = re.search(r'<p class="links"><a.*?</p>', page, re.DOTALL)
+    assert links
+    assert re.findall(r'href="([^"]+)"', links[0]) == [f"/console/inspections/{LATE_VISIT}", "/console/visits"]
+
+
+def test_types_have_one_spelling(browse: Callable) -> None:
+    page = browse("mia").page("/console/visits")
+
+    assert (">Fire</span>" in page, ">fire</span>" in page) == (True, False)
 
 
 def test_quick_reading_keeps_the_gun(browse: Callable, api: Callable) -> None:
@@ -218,7 +250,7 @@ def test_reinspection_lists_the_open_findings_of_its_case(browse: Callable, api:
 
     page = mia.page(second)
     assert page.count('<span class="where">Finding 3') == 4
-    assert re.findall(r'move/(\w+)" name="ids" value="(\d+)"', page)[:3] == [
+    assert re.findall(r'move/(\w+)\?[^"]*" name="ids" value="(\d+)"', page)[:3] == [
         ("verified", str(FIXED)),
         ("fixed", str(LATE)),
         ("verified", str(LATE)),

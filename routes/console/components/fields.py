@@ -35,9 +35,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A form field. `kind` is the type of an input, or `textarea`, `select` or `other`.
+    """A form field. `kind` is the type of an input, or `textarea`, `select`, `other` or `radio`.
 
-    `other` is a select with a text field for other values.
+    `other` is a select with a text field for other values. `radio` shows all choices.
     """
 
     name: str

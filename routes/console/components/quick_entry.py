@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from access.caller import Caller
-from models.vocabulary import SEVERITIES
 from routes.console.components import queries
 from routes.console.components.fields import FormValues
 from routes.console.components.function_forms import FunctionForm
@@ -25,13 +24,13 @@ class QuickForm:
     """The columns of the form, and whether each keeps its value for the next row."""
 
     columns: Mapping[str, bool]
-    forgotten: tuple[str, ...] = ()
-    """Values that the form does not keep."""
+    radios: tuple[str, ...] = ()
+    """Columns whose choices are all in sight, so that one tap chooses."""
 
 
 QUICK_FORMS = {
     "findings": QuickForm(
-        {"place": True, "item": False, "description": False, "severity": True}, forgotten=(SEVERITIES[0],)
+        {"place": True, "item": False, "description": False, "severity": False}, radios=("severity",)
     ),
     "reports_lead": QuickForm({"gun_id": True, "result": False}),
 }
@@ -39,8 +38,15 @@ QUICK_FORMS = {
 
 def quick_record(table: Table, caller: Caller) -> RecordForm:
     attributes = table.relation.attributes
-    quick = [field_of(table, caller, attributes[name]) for name in QUICK_FORMS[table.name].columns]
-    return RecordForm(table, tuple(replace(each, kind="text") if each.kind == "textarea" else each for each in quick))
+    form = QUICK_FORMS[table.name]
+    kinds = dict.fromkeys(form.radios, "radio")
+    quick = [field_of(table, caller, attributes[name]) for name in form.columns]
+    return RecordForm(
+        table,
+        tuple(
+            replace(each, kind="text" if each.kind == "textarea" else kinds.get(each.name, each.kind)) for each in quick
+        ),
+    )
 
 
 def quick_entry(table: Table, caller: Caller, inspection: Row) -> dict[str, object]:
@@ -52,6 +58,20 @@ def quick_entry(table: Table, caller: Caller, inspection: Row) -> dict[str, obje
         "path": f"{PATH}/inspections/{inspection['id']}/add/{table.name}",
         "noun": table.noun,
     }
+
+
+def quick_page(table: Table, record: RecordForm, back: str) -> FunctionForm:
+    return FunctionForm(f"Add {table.noun}", f"Add {table.noun}", record.fields, back)
+
+
+@bp.get("/inspections/<int:key>/add/<table_name>")
+@auth.requires_session()
+def show_quick_entry(caller: Caller, key: int, table_name: str) -> Response:
+    """Show the form on a page of its own, whose address a form with a problem has."""
+    if table_name not in QUICK_FORMS or not queries.conducts(caller, key):
+        raise UnknownPath
+    table = table_of(table_name)
+    return quick_page(table, quick_record(table, caller), f"/inspections/{key}").page(FormValues({}))
 
 
 @bp.post("/inspections/<int:key>/add/<table_name>")
@@ -66,12 +86,8 @@ def add_row(caller: Caller, key: int, table_name: str) -> Response:
 
     def store() -> Response:
         queries.insert(table_name, {**values.row, "inspection_id": key})
-        kept = {
-            each: values.typed[each]
-            for each, is_kept in quick.columns.items()
-            if is_kept and values.typed[each] not in quick.forgotten
-        }
+        kept = {each: values.typed[each] for each, is_kept in quick.columns.items() if is_kept}
         return redirect_to(f"{back}?{urlencode(kept)}", f"{table.label} added.", anchor=table_name)
 
-    form = FunctionForm(f"New {table.noun}", "Create", record.fields, back)
+    form = quick_page(table, record, back)
     return save(values, store, lambda status: form.page(values, status))

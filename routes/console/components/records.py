@@ -29,9 +29,10 @@ from routes.console.components.fields import Choice, EditConflict, Field, FormVa
 from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
-from routes.console.components.tables import RowReference, Section, Table
+from routes.console.components.tables import PATH, RowReference, Section, Table
 from routes.console.components.template_filters import name as name_of
 from routes.console.components.template_filters import words
+from routes.console.session.redirects import safe_redirect
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
@@ -171,7 +172,9 @@ def update_row(table: Table, caller: Caller, key: object, form: FormOf = record_
                 current = require_row(now, Action.UPDATE, table.name, filters)
                 require_unchanged(before, fields.row_texts(record.fields, current))
                 require_written(queries.update(transaction, now, table.name, filters, values.row))
-        return redirect_to(table.home({**row, **values.row}, key), "Changes saved.")
+        back = chosen_back()
+        home = back or table.home({**row, **values.row}, key)
+        return redirect_to(home, "Changes saved.", anchor=f"{table.name}-{key}" if back else "")
 
     return save(values, store, lambda status: form_page(record, values, row, status))
 
@@ -188,7 +191,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
         "form.html",
         status,
         title=record.title or (f"Edit {table.describe(row)}" if row else f"New {table.noun}"),
-        back=table.home(row, table.key_text(row)) if row else table.home(values.typed),
+        back=chosen_back() or (table.home(row, table.key_text(row)) if row else table.home(values.typed)),
         fields=record.fields,
         values=values,
         more=record.section(values.typed),
@@ -197,6 +200,11 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
 
 
 # Shared with other forms
+
+
+def chosen_back() -> str:
+    """Return the page of the console that the URL of the form returns to, or an empty text."""
+    return safe_redirect(PATH + request.args.get("back", "")).removeprefix(PATH)
 
 
 def require_row(caller: Caller, action: Action, name: str, text: str, select: str = "select=*") -> Row:

@@ -53,7 +53,7 @@ class FindingMove:
 
 MOVES: Mapping[str, FindingMove] = {
     FIXED: FindingMove("Mark fixed", FIXED, (OPEN,), FIXED, (NOTE,)),
-    VERIFIED: FindingMove("Verify", VERIFIED, (OPEN, FIXED), VERIFIED, (NOTE,)),
+    VERIFIED: FindingMove("Verify", VERIFIED, (FIXED,), VERIFIED, (NOTE,)),
     WAIVED: FindingMove("Waive", WAIVED, (OPEN, FIXED), WAIVED),
     EXTENDED: FindingMove(
         "Extend", EXTENDED, (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
@@ -141,21 +141,23 @@ def movable(caller: Caller, kind: str, ids: Sequence[int]) -> set[int]:
 def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
     """Return the findings of an inspection and those of its case that are not waived, with the moves of each.
 
-    A re-inspection verifies findings, so the fixed ones are the first.
+    A re-inspection verifies findings, also open ones, and the fixed ones are the first. The first visit verifies none.
     """
     of_case = f"and(case_id.eq.{case_id},status.neq.{WAIVED})"
     text = f"{COLUMNS}&or=(inspection_id.eq.{key},{of_case})&order=due_at,id"
     rows = queries.first_page(caller, NAME, text, SHOWN_MAX).rows
     ids = [row["id"] for row in rows]
-    allowed = {kind: movable(caller, kind, ids) for kind in (FIXED, VERIFIED)}
+    is_first = key == case_id
+    sources = {FIXED: (OPEN,)} if is_first else {FIXED: (OPEN,), VERIFIED: (OPEN, FIXED)}
+    allowed = {kind: movable(caller, kind, ids) for kind in sources}
     for row in rows:
         row["due"] = due_text(row)
         row["moves"] = [
             (kind, MOVES[kind].verb)
             for kind, permitted in allowed.items()
-            if row["id"] in permitted and row["status"] in MOVES[kind].sources
+            if row["id"] in permitted and row["status"] in sources[kind]
         ]
-    order = FINDING_STATUSES if key == case_id else (FIXED, OPEN, VERIFIED, WAIVED)
+    order = FINDING_STATUSES if is_first else (FIXED, OPEN, VERIFIED, WAIVED)
     return sorted(rows, key=lambda row: order.index(row["status"]))
 
 

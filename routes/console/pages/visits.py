@@ -43,8 +43,7 @@ PLAN_COLUMNS = (
 def my_visits(caller: Caller) -> Response:
     """Show the open visits of the caller's inspector."""
     today = local_day(current_time())
-    inspector = queries.first_row(caller, "inspectors", f"select=id&user_id=eq.{caller.id}")
-    is_open = f"inspector_id=eq.{inspector['id'] if inspector else 0}&status=in.({','.join(OPEN_STATUSES)})"
+    is_open = open_visits(caller)
     parts = (
         ("Late", f"{is_open}&date_visited=lt.{today}"),
         ("Today", f"{is_open}&date_visited=eq.{today}"),
@@ -55,6 +54,24 @@ def my_visits(caller: Caller) -> Response:
         for label, text in parts
     ]
     return render_page("visits.html", parts=found, today=today)
+
+
+def open_visits(caller: Caller) -> str:
+    """Return the filters of the open visits of the caller's inspector."""
+    inspector = queries.first_row(caller, "inspectors", f"select=id&user_id=eq.{caller.id}")
+    return f"inspector_id=eq.{inspector['id'] if inspector else 0}&status=in.({','.join(OPEN_STATUSES)})"
+
+
+def next_links(caller: Caller) -> list[tuple[str, str]]:
+    """Return the links to the inspector's next visit and to their visits; none for other users."""
+    if not caller.profile.is_inspector:
+        return []
+    following = queries.first_row(caller, NAME, f"{VISIT_COLUMNS}&{open_visits(caller)}&order=date_visited,id")
+    links = [("My visits", f"{PATH}/visits")]
+    if following is None:
+        return links
+    building = name(following["buildings"]["name"], 60) if following["buildings"] else "building not visible"
+    return [(f"Next visit: {building}", f"{PATH}/{NAME}/{following['id']}"), *links]
 
 
 # The first section of an inspection's page
@@ -73,6 +90,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "forms": offered_forms(caller, row, plan, case) if conducts else (),
         "findings": findings_of_case(caller, row["id"], plan["case_id"] if plan is not None else row["id"]),
         "quick": quick_entry(table_of("findings"), caller, row) if conducts else None,
+        "after_closing": next_links(caller) if conducts and row["status"] not in OPEN_STATUSES else (),
         "case": show_case(case, row["id"]) if len(case) > 1 else None,
     }
 
