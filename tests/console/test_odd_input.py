@@ -55,6 +55,7 @@ ADDRESSES = {
     "/inspections/<int:key>/close_visit": (),
     "/inspections/<int:key>/reinspect": (),
     "/inspections/<int:key>/skip_occurrence": (),
+    "/inspections/<int:key>/add/<table_name>": (),
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
     "/findings/move/<kind>": ("ids", "all", "back", "visit"),
