@@ -80,6 +80,7 @@ class NextVisitTouched(Fault):
             f"The result cannot be taken back: the next visit {inspection_id} is edited, booked or started already.",
             f"inspection_plans_next_touched: inspection {inspection_id}",
         )
+        self.inspection_id = inspection_id
 
 
 class VisitRequired(Fault):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 from urllib.parse import urlencode
 
@@ -66,20 +67,20 @@ FAULT_STATUSES: Final[dict[type[Fault], int]] = {
 """The HTTP status of each fault that only the console raises."""
 
 
-FIELDS_OF_FAULTS: Final[dict[type[Fault], str]] = {
-    person.InvalidEmail: "email",
-    person.EmailTaken: "email",
-    password.WeakPassword: "password",
-    password.InvalidPassword: "password",
-    faults.ResultInFuture: "date_visited",
-    faults.ReinspectionTooEarly: "reinspect_on",
+FIELDS_OF_FAULTS: Final[dict[type[Fault], tuple[str, ...]]] = {
+    person.InvalidEmail: ("email",),
+    person.EmailTaken: ("email",),
+    password.WeakPassword: ("password",),
+    password.InvalidPassword: ("password",),
+    faults.ResultInFuture: ("date_visited",),
+    faults.ReinspectionTooEarly: ("reinspect_on", "date_visited"),
 }
-"""The form field at which a fault is shown. Other faults stand above the fields."""
+"""The form fields at which a fault is shown: the first that the form has. Other faults stand above the fields."""
 
 
-def field_of_fault(fault: Fault) -> str:
-    """Return the name of the field that a fault is about; an empty text for the whole form."""
-    return FIELDS_OF_FAULTS.get(type(fault), "")
+def field_of_fault(fault: Fault, names: Container[str]) -> str:
+    """Return which of a form's fields a fault is about; an empty text for the whole form."""
+    return next((each for each in FIELDS_OF_FAULTS.get(type(fault), ()) if each in names), "")
 
 
 def record_fault(fault: Fault) -> None:

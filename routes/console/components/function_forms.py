@@ -46,9 +46,14 @@ class FunctionForm:
             verb=self.verb,
         )
 
-    def submit(self, call: Callable[[dict[str, str]], tuple[str, Undo | None]]) -> Response:
-        """Pass the arguments of the form to `call`, and redirect with the message and the undo that it returns."""
-        values = fields.read_texts(self.fields, g.form)
+    def submit(
+        self, call: Callable[[dict[str, str]], tuple[str, Undo | None]], chosen: Mapping[str, str] | None = None
+    ) -> Response:
+        """Pass the arguments of the form to `call`, and redirect with the message and the undo that it returns.
+
+        `chosen` are values of a button, which count instead of those of the fields.
+        """
+        values = fields.read_texts(self.fields, {**g.form.to_dict(), **(chosen or {})})
         if self.problems is not None:
             values.problems.update(self.problems(values.typed))
         arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()}

@@ -242,8 +242,7 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         if isinstance(fault, UnknownPath) or not is_shown_in_form(fault):
             raise
         record_fault(fault)
-        name = field_of_fault(fault)
-        values.problems[name if name in values.typed else ""] = fault_message(fault)
+        values.problems[field_of_fault(fault, values.typed)] = fault_message(fault)
         return with_retry_after(show_form(fault_status(fault)), fault)
 
 

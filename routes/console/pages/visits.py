@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flask import Response
+from flask import Response, g
 
 from access import policy
 from access.authentication import current_time
 from access.caller import Caller
 from engine.current import local_day
-from models.vocabulary import OPEN_STATUSES, VISIT_RESULTS
+from inspections.faults import VisitClosed
+from models.vocabulary import CLOSED_STATUSES, COMPLETED, OPEN, OPEN_STATUSES, SEVERITIES, VISIT_RESULTS
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm
-from routes.console.components.page import bp, render_page
+from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.quick_entry import quick_entry
 from routes.console.components.tables import PATH, Row, Section, table_of
-from routes.console.components.template_filters import badge, name, status
+from routes.console.components.template_filters import badge, counted, name, status
+from routes.console.pages.closed_visits import closing_entry, closing_text, may_take_back
 from routes.console.pages.findings import findings_of_case
 from routes.console.pages.schedules import due_text
 from routes.console.session import auth
@@ -82,6 +84,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     case = read_case(caller, row["id"])
     plan = next((each for each in case if each["inspection_id"] == row["id"]), None)
     conducts = queries.conducts(caller, row["id"])
+    entry = closing_entry(caller, row)
     return "inspection_visit.html", {
         "first": True,
         "key": row["id"],
@@ -89,10 +92,17 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "building": queries.first_row(caller, "buildings", f"select=address,city&id=eq.{row['building_id']}"),
         "forms": offered_forms(caller, row, plan, case) if conducts else (),
         "findings": findings_of_case(caller, row["id"], plan["case_id"] if plan is not None else row["id"]),
-        "quick": quick_entry(table_of("findings"), caller, row) if conducts else None,
+        "quick": quick_entry(table_of("findings"), caller, row) if adds_findings(caller, row, conducts) else None,
+        "closing": closing_text(caller, row, entry),
+        "take_back": may_take_back(row, plan, entry, may_edit),
         "after_closing": next_links(caller) if conducts and row["status"] not in OPEN_STATUSES else (),
         "case": show_case(case, row["id"]) if len(case) > 1 else None,
     }
+
+
+def adds_findings(caller: Caller, row: Row, conducts: bool) -> bool:
+    """Return whether the page has the entry of findings. That of a closed visit has it for administrators only."""
+    return conducts and (row["status"] not in CLOSED_STATUSES or policy.may_administer(caller.role))
 
 
 def due_link(plan: Row | None) -> tuple[str, str] | None:
@@ -145,6 +155,7 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
             Field("status", "Result", "select", True, fields.choices(VISIT_RESULTS, RESULT_NAMES)),
             Field("date_visited", "Visited on", "date"),
             Field("reinspect_on", "Re-inspect on", "date", hint="If the visit failed."),
+            Field("notes", "Notes", "textarea", hint="Added to the notes of the visit."),
         ),
         "Visit closed.",
     ),
@@ -158,11 +169,22 @@ VISIT_FORMS: Mapping[str, VisitForm] = {
 """The forms by the function that they call."""
 
 
-def closing_problems(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the problem of a completed visit with a date of re-inspection."""
-    if texts.get("status") == VISIT_RESULTS[0] and texts.get("reinspect_on", "").strip():
+def closing_problems(texts: Mapping[str, str], warning: str) -> dict[str, str]:
+    """Return the problems of a completed visit: a date of re-inspection, and a warning without an answer."""
+    if texts.get("status") != COMPLETED:
+        return {}
+    if texts.get("reinspect_on", "").strip():
         return {"reinspect_on": "Only a failed visit is re-inspected. Choose Failed, or leave this date out."}
-    return {}
+    return {"status": warning} if warning and "result" not in g.form else {}
+
+
+def closing_warning(caller: Caller, key: int) -> str:
+    """Return the warning of open life-threatening findings of a case; an empty text if there are none."""
+    case = read_case(caller, key)
+    text = f"case_id=eq.{case[0]['case_id'] if case else key}&severity=eq.{SEVERITIES[0]}&status=eq.{OPEN}"
+    number = queries.count_rows(caller, "findings", text)
+    verb = "is" if number == 1 else "are"
+    return f"{counted(number, 'life-threatening finding')} of this case {verb} open." if number else ""
 
 
 def done_message(function: str, result: Row) -> str:
@@ -197,20 +219,33 @@ def form_of(function: str, caller: Caller, key: int) -> FunctionForm:
     if not queries.conducts(caller, key):
         raise policy.PermissionDenied(f"permission denied for function {function}")
     form = VISIT_FORMS[function]
-    title, problems = f"{form.verb}: {table.describe(row)}", closing_problems if function == "close_visit" else None
-    return FunctionForm(title, form.verb, form.fields, f"/{NAME}/{key}", problems=problems)
+    title, back = f"{form.verb}: {table.describe(row)}", f"/{NAME}/{key}"
+    if function != "close_visit":
+        return FunctionForm(title, form.verb, form.fields, back)
+    if row["status"] in CLOSED_STATUSES:
+        raise VisitClosed(row["status"])
+    warning = closing_warning(caller, key)
+    more = ("closing_warning.html", {"text": warning}) if warning else None
+    problems = partial(closing_problems, warning=warning)
+    return FunctionForm(title, form.verb, form.fields, back, more=more, problems=problems)
 
 
 def show_visit_form(function: str, caller: Caller, key: int) -> Response:
     today = str(local_day(current_time())) if function == "close_visit" else ""
-    return form_of(function, caller, key).page(FormValues({"date_visited": today}))
+    try:
+        form = form_of(function, caller, key)
+    except VisitClosed as fault:
+        return redirect_to(f"/{NAME}/{key}", fault.message)
+    return form.page(FormValues({"date_visited": today}))
 
 
 def submit_visit_form(function: str, caller: Caller, key: int) -> Response:
     def call(arguments: dict[str, Any]) -> tuple[str, None]:
-        return done_message(function, queries.call_to_write(function, {**arguments, "p_inspection_id": key})), None
+        given = {name: value for name, value in arguments.items() if name != "p_notes" or value}
+        return done_message(function, queries.call_to_write(function, {**given, "p_inspection_id": key})), None
 
-    return form_of(function, caller, key).submit(call)
+    chosen = {"status": g.form["result"]} if function == "close_visit" and "result" in g.form else {}
+    return form_of(function, caller, key).submit(call, chosen)
 
 
 for each in VISIT_FORMS:
