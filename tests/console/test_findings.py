@@ -147,7 +147,7 @@ def test_waived_and_reopened_finding(browse: Callable, api: Callable) -> None:
     ada, page = browse("ada"), f"{LIST}/{LATE}"
 
     assert ada.fill_in(f"{MOVE}/waived?ids={LATE}&back=/findings/{LATE}", {"note": "Sold"}).status_code == 303
-    assert set(buttons(ada.page(page))) == {"reopened"}
+    assert set(buttons(ada.page(page))) == {"reopened", "remark"}
     assert ada.fill_in(f"{MOVE}/reopened?ids={LATE}", {"note": "Not sold"}).status_code == 303
 
     assert row(api, LATE)["status"] == "open"
@@ -176,19 +176,31 @@ def test_invalid_date_returns_the_form_with_its_input(browse: Callable) -> None:
 @pytest.mark.parametrize(
     ("who", "offered"),
     [
-        ("root", {"fixed", "verified", "waived", "extended"}),
-        ("ada", {"fixed", "verified", "waived", "extended"}),
-        ("mia", {"fixed", "verified"}),
-        ("moe", {"fixed"}),
+        ("root", {"fixed", "verified", "waived", "extended", "remark"}),
+        ("ada", {"fixed", "verified", "waived", "extended", "remark"}),
+        ("mia", {"fixed", "verified", "remark"}),
+        ("moe", {"fixed", "remark"}),
     ],
 )
 def test_buttons_are_those_that_the_function_allows(browse: Callable, who: str, offered: set[str]) -> None:
     user = browse(who)
 
     assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered - {"verified"}  # nobody has fixed it
-    for kind in ("fixed", "verified", "waived", "extended"):
+    for kind in ("fixed", "verified", "waived", "extended", "remark"):
         assert user.get(f"{MOVE}/{kind}?ids={LATE}").status_code == (200 if kind in offered else 403), kind
     assert set(buttons(user.page(LIST))) == offered | ({"reopened"} if "verified" in offered else set())
+
+
+def test_remark_is_an_event_and_moves_nothing(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    path = f"{MOVE}/remark?ids={LATE}&back=/findings/{LATE}"
+
+    said = mia.fill_in(path, {"note": "The owner has the key."})
+
+    assert said.status_code == 303
+    assert row(api, LATE)["status"] == "open"
+    assert events(api, LATE) == [("remark", None, "The owner has the key.")]
+    assert "The owner has the key." in mia.page(f"{LIST}/{LATE}")
 
 
 def test_refused_and_hidden_findings_stay(browse: Callable, api: Callable) -> None:

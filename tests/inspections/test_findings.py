@@ -48,6 +48,24 @@ def test_deadline_follows_from_severity_and_time_zone(world: Callable, severity:
     assert made["due_at"] == due_at
 
 
+@pytest.mark.parametrize(
+    ("zone", "moment", "due_at"),
+    [
+        ("America/Santiago", "2027-03-04T15:00:00+00:00", "2027-04-04T03:59:59+00:00"),
+        ("America/Asuncion", "2024-02-22T15:00:00+00:00", "2024-03-24T03:59:59+00:00"),
+    ],
+)
+def test_deadline_is_the_later_end_of_a_day_that_ends_twice(
+    world: Callable, zone: str, moment: str, due_at: str
+) -> None:
+    """The clock goes back at midnight, from daylight saving time."""
+    case = world(case_rows(), moment, TIMEZONE=zone)
+
+    made = one(case("ada").post("/findings", {**NEW, "severity": "moderate"}, prefer=RETURN))
+
+    assert made["due_at"] == due_at
+
+
 @pytest.fixture
 def restored_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Restore the rules of other tests' applications: a process has one setting."""

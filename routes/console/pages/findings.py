@@ -16,9 +16,10 @@ from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import database, local_day, reading, writing
 from inspections import findings
+from inspections.deadlines import end_of_day
 from inspections.findings import Move
 from models.types import read_date
-from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REOPENED, VERIFIED, WAIVED
+from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm, read_ids
@@ -59,6 +60,7 @@ MOVES: Mapping[str, FindingMove] = {
         "Extend", EXTENDED, (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
     ),
     REOPENED: FindingMove("Reopen", REOPENED, (FIXED, VERIFIED, WAIVED), OPEN),
+    REMARK: FindingMove("Remark", "remarked", FINDING_STATUSES, REMARK),
 }
 """The moves by the kind of event that they add."""
 
@@ -197,8 +199,8 @@ def submit_move(caller: Caller, kind: str) -> Response:
 
     def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
-            day = datetime.date.fromisoformat(read_date(arguments["p_due_at"])) + datetime.timedelta(1)
-            arguments["p_due_at"] = (start_of(day) - datetime.timedelta(seconds=1)).isoformat()
+            day = datetime.date.fromisoformat(read_date(arguments["p_due_at"]))
+            arguments["p_due_at"] = end_of_day(day, database().time_zone).astimezone(datetime.UTC).isoformat()
         arguments["p_to"] = MOVES[kind].target
         with writing() as transaction:
             mover = load_caller(transaction)
