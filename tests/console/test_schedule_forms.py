@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.console.inspection_rows import set_clock
+
 SCHEDULE = {
     "building_id": "6", "inspection_type": "fire", "title": "Exits", "every": "3", "unit": "month",
     "counted_from": "planned", "first_due": "2026-01-31", "grace_days": "0",
@@ -69,3 +71,20 @@ def test_end_and_deletion_of_a_schedule(browse: Callable, api: Callable, schedul
     inspection = open_inspection(api, schedule_path)
     assert ada.send(f"{schedule_path}/delete").status_code == 303
     assert ada.get(inspection).status_code == 404
+
+
+def test_form_says_whether_the_open_visit_follows(app: object, browse: Callable, api: Callable) -> None:
+    clock = set_clock(app)
+    schedule = {"id": 78, "building_id": 1, "inspection_type": "fire", "every": 1, "unit": "year"}
+    assert api("service").post("/schedules", {**schedule, "first_due": "2026-05-01"}).status == 201
+    [plan] = api("service").get("/inspection_plans?schedule_id=eq.78").json
+    visit, ada = plan["inspection_id"], browse("ada")
+    link = f'The visit on <a href="/console/inspections/{visit}">'
+    edit = "/console/schedules/78/edit"
+    assert f"{link}2026-05-01</a> follows what you change here." in ada.page(edit)
+
+    clock.set("2026-03-10T12:05:00+00:00")
+    assert api("service").patch(f"/inspections?id=eq.{visit}", {"date_visited": "2026-05-04"}).status == 204
+
+    assert f"{link}2026-05-04</a> keeps its date, type and inspector" in ada.page(edit)
+    assert "Open visit" not in ada.page("/console/schedules/new?building_id=1")

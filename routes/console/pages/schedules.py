@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from access.authentication import current_time
 from access.caller import Caller
 from engine.current import local_day, reading
 from engine.query.rule import Action
+from inspections import planned_visits
 from inspections.intervals import COMMON_INTERVALS
 from inspections.schedules import spread_day
 from models import Schedule
@@ -113,13 +115,28 @@ def schedule_links(row: Row) -> list[tuple[str, str]]:
 # The form of a schedule
 
 
-def schedule_section(texts: Mapping[str, str]) -> Section:
-    """Return the common intervals and, if the form has an interval, its next dates."""
+def schedule_section(texts: Mapping[str, str], key: int | None = None) -> Section:
+    """Return the common intervals, the next dates of an interval, and the open visits of the schedule `key`."""
     offers = [
         f"{words(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
         for each in COMMON_INTERVALS
     ]
-    return "schedule_form.html", {"offers": offers, "dates": shown_dates(texts)}
+    return "schedule_form.html", {
+        "offers": offers,
+        "dates": shown_dates(texts),
+        "visits": open_visit_lines(key) if key is not None else (),
+    }
+
+
+def open_visit_lines(key: int) -> list[tuple[str, str, bool]]:
+    """Return the day of each open visit of a schedule, its URL, and whether it follows changes of the schedule."""
+    with reading() as transaction:
+        open_visits = planned_visits.read_open_visits(transaction, "schedule_id", [(key,)])
+        following = planned_visits.without_records(transaction, open_visits)
+    return [
+        (str(each.visited or "no date"), f"{PATH}/inspections/{each.inspection_id}", each in following)
+        for each in open_visits
+    ]
 
 
 def with_common_interval(values: FormValues) -> FormValues:
@@ -294,7 +311,8 @@ def show_schedule(table: Table, caller: Caller, key: int) -> Response:
 
 @own_form(NAME)
 def schedule_form(table: Table, caller: Caller) -> RecordForm:
-    return replace(record_form(table, caller), section=schedule_section, preview=with_common_interval)
+    key = (request.view_args or {}).get("key")
+    return replace(record_form(table, caller), section=partial(schedule_section, key=key), preview=with_common_interval)
 
 
 PRESENTATIONS[NAME] = Presentation(
