@@ -90,6 +90,7 @@ class DisplayRequest:
 
     caller: Caller
     device_id: str
+    name: str
     is_due: bool
 
 
@@ -100,7 +101,7 @@ def authenticate_display(transaction: Transaction, token: str) -> DisplayRequest
     row = BY_DIGEST.one(transaction, token_digest=token_digest(token), now=transaction.unix)
     if row is None:
         return None
-    device_id, user_id, created_at, last_seen_at, expires_at, role, client_id = row
+    device_id, user_id, created_at, last_seen_at, expires_at, role, client_id, name = row
     assert isinstance(created_at, int)
     assert isinstance(expires_at, int)
     client = client_id if isinstance(client_id, int) else None
@@ -112,7 +113,7 @@ def authenticate_display(transaction: Transaction, token: str) -> DisplayRequest
     if why_maker_is_refused(transaction, str(device_id), str(user_id)) is not None:
         return None
     seen_at = last_seen_at if isinstance(last_seen_at, int) else 0
-    return DisplayRequest(caller, str(device_id), seen_at + LAST_SEEN_SECONDS <= transaction.unix)
+    return DisplayRequest(caller, str(device_id), str(name), seen_at + LAST_SEEN_SECONDS <= transaction.unix)
 
 
 def record_display_event(transaction: Transaction, action: str, caller: Caller, display: KioskDisplay) -> None:
@@ -277,6 +278,7 @@ BY_DIGEST = PreparedStatement(
         DEVICES.c.expires_at,
         USERS.c.role,
         USERS.c.client_id,
+        DEVICES.c.name,
     )
     .select_from(DEVICES.join(USERS, USERS.c.id == DEVICES.c.user_id))
     .where(DEVICES.c.token_digest == parameter("token_digest"), DEVICES.c.expires_at > NOW)

@@ -7,17 +7,21 @@ import fcntl
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.clients.node import UNREACHABLE
+from tests.clients.server import KEYS
 from tests.conftest import ADA, MIA, MOE
 from tests.console.conftest import DESK, PHONE, Service
 
 pytestmark = pytest.mark.slow
 
+HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 JS = Path(__file__).parent / "js"
 AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
 INSTALL_SECONDS_MAX = 120
@@ -161,6 +165,32 @@ def test_pages_have_no_accessibility_violations_and_no_overflow(open_page: Calla
 
     assert found == []
     assert [each for each in complaints if "404" not in each and "401" not in each] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_dashboard_and_kiosk_are_accessible_on_every_screen(
+    open_page: Callable, axe: str, service: Service, scheme: str
+) -> None:
+    row = {
+        "building_id": 1,
+        "inspection_type": "fire",
+        "status": "scheduled",
+        "date_visited": f"{datetime.now(UTC).date()}",
+    }
+    made = httpx.post(f"{service.url}/inspections", headers=HEADS, json=row)
+    assert made.status_code == 201, made.text
+    page = open_page("ada")
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    found = []
+    for path in ("/console/", "/console/kiosk"):
+        page.goto(path)
+        page.evaluate(axe)
+        assert path == "/console/kiosk" or page.locator(".chart rect").count() > 0
+        for width, height in ((390, 844), (1366, 768), (1920, 1080)):
+            page.set_viewport_size({"width": width, "height": height})
+            found += [(path, width, *fault) for fault in page.evaluate(RUN_AXE)]
+
+    assert found == []
 
 
 def test_dark_pages_have_no_accessibility_violations(open_page: Callable, axe: str) -> None:

@@ -15,7 +15,9 @@ USER = f"/auth/v1/admin/users/{MOE}"
 
 
 def create_kiosk_display(admin: object, person: str = MOE, days: str = "90") -> str:
-    answer = admin.send("/console/devices", {"name": "Hall", "person": person, "days": days})
+    made = admin.send("/console/devices", {"name": "Hall", "person": person, "days": days})
+    assert (made.status_code, made.headers["Location"]) == (303, "/console/devices"), made.text
+    answer = admin.get("/console/devices")
     found = re.search(r'class="token code">([2-9A-HJKMNP-Z]{4}-[2-9A-HJKMNP-Z]{4})<', answer.text)
     assert found, answer.text
     return found[1]
@@ -154,9 +156,11 @@ def test_kiosk_token_is_not_a_bearer_token_and_is_stored_as_digest(
 def test_kiosk_display_requires_update_privilege_on_its_user(
     browse: Callable, who: str, person: str, made: bool
 ) -> None:
-    answer = browse(who).send("/console/devices", {"name": "Hall", "person": person, "days": "30"})
+    admin = browse(who)
+    answer = admin.send("/console/devices", {"name": "Hall", "person": person, "days": "30"})
 
-    assert ('class="token code"' in answer.text) is made
+    assert (answer.status_code == 303) is made
+    assert ('class="token code"' in admin.page("/console/devices")) is made
 
 
 def test_revoking_a_hidden_kiosk_display_is_404(browse: Callable) -> None:
@@ -170,6 +174,43 @@ def test_revoking_a_hidden_kiosk_display_is_404(browse: Callable) -> None:
 
     assert answer.status_code == 404
     assert display.get("/console/kiosk/board").status_code == 200
+
+
+def test_code_is_shown_once_and_the_form_is_empty(browse: Callable) -> None:
+    ada = browse("ada")
+    create_kiosk_display(ada)
+
+    again = ada.page("/console/devices")
+
+    assert 'class="token code"' not in again
+    assert again.count("/revocation") == 1
+    assert 'name="name" required maxlength="80" value=""' in again
+
+
+def test_page_shows_no_code_without_a_signature(browse: Callable) -> None:
+    ada = browse("ada")
+    ada.client.set_cookie("walkthrough_code", "ABCDEFGH.x", path="/console/devices")
+
+    assert 'class="token code"' not in ada.page("/console/devices")
+
+
+def test_kiosk_display_has_its_location_as_title(browse: Callable) -> None:
+    page = enter(browse, create_kiosk_display(browse("ada"))).page("/console/kiosk")
+
+    assert "<title>Hall · Walkthrough</title>" in page
+    assert "</span>Hall " in page
+
+
+def test_severest_findings_come_first(browse: Callable, api: Callable) -> None:
+    for severity, day in (("low", 1), ("severe", 3), ("life_threatening", 9), ("severe", 2)):
+        row = {"inspection_id": 1, "description": f"{severity} {day}", "severity": severity, "place": "Cellar"}
+        made = api("service").post("/findings", row | {"due_at": f"2020-01-0{day}T00:00:00Z"})
+        assert made.status == 201, made.text
+    page = browse("ada").page("/console/kiosk")
+
+    places = [page.index(each) for each in ("life_threatening 9", "severe 2", "severe 3", "low 1")]
+    assert places == sorted(places)
+    assert "Cellar: severe 2" in page
 
 
 def clocked(app: object, seconds: int) -> None:

@@ -12,6 +12,7 @@ from access.caller import Caller
 from access.decorators import public
 from engine.current import reading
 from models.errors import Fault
+from models.vocabulary import SEVERITIES
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
 from routes.console.components.page import HEADERS, STATIC_DIRECTORY, STATIC_FILES, bp, kiosk_sign_in_form, render_page
@@ -19,7 +20,7 @@ from routes.console.pages.dashboard import COLUMNS, OPEN, next_findings, next_sc
 from routes.console.session import auth
 from routes.gotrue.bodies import client_address, request_deadline
 
-ROWS: Final = 4
+ROWS: Final = 8
 DAYS_MAX: Final = 366
 VERSION: Final = hashlib.sha256(
     b"".join((STATIC_DIRECTORY / name).read_bytes() for name in sorted(STATIC_FILES))
@@ -30,7 +31,7 @@ VERSION: Final = hashlib.sha256(
 @bp.get("/kiosk")
 @auth.requires_kiosk_display
 def kiosk(caller: Caller) -> Response:
-    return render_page("kiosk.html", is_signed_in="session_cookie" in g, **kiosk_content(caller))
+    return render_page("kiosk.html", is_signed_in="session_cookie" in g, location=g.location, **kiosk_content(caller))
 
 
 @bp.get("/kiosk/board")
@@ -57,10 +58,19 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
         "due": select(f"{OPEN}&date_visited=eq.{today}&order=id", total=True),
         "overdue": select(f"{OPEN}&date_visited=lt.{today}&order=date_visited,id", total=True),
         "results": select(f"status=in.(completed,failed)&date_visited=lte.{today}&order=date_visited.desc,id.desc"),
-        "findings": next_findings(caller, ROWS),
+        "findings": severest_findings(caller),
         "schedules": next_schedules(caller, ROWS),
         "next": select(f"status=eq.scheduled&date_visited=gt.{today}&order=date_visited,id"),
     }
+
+
+def severest_findings(caller: Caller) -> list[queries.Row]:
+    """Return open findings, the severest first, and the next deadline first of each severity."""
+    rows: list[queries.Row] = []
+    for severity in SEVERITIES:
+        if len(rows) < ROWS:
+            rows += next_findings(caller, ROWS - len(rows), f"&severity=eq.{severity}")
+    return rows
 
 
 @bp.get("/kiosk/enter")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Response, g
+from flask import Response, g, request
 
 from access.accounts import kiosk_display
 from access.caller import Caller
@@ -17,13 +17,22 @@ from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 
 DAYS = (30, 90, 180, 365)
+CODE_COOKIE = "walkthrough_code"  # holds the code of a new display until the next page shows it
+CODE_PATH = f"{auth.PATH}/devices"
+CODE_SHOWN_SECONDS_MAX = 60
 USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
 
 
 @bp.get("/devices")
 @auth.requires_administrator()
 def list_kiosk_displays(caller: Caller) -> Response:
-    return render_kiosk_displays(caller)
+    """Return the page of the displays. It shows the code of a new display once."""
+    code, _, signature = request.cookies.get(CODE_COOKIE, "").partition(".")
+    if not auth.is_signed_message(code, CODE_PATH, signature):
+        return render_kiosk_displays(caller)
+    response = render_kiosk_displays(caller, code=code)
+    response.delete_cookie(CODE_COOKIE, path=CODE_PATH, httponly=True, samesite="Strict")
+    return response
 
 
 @bp.post("/devices")
@@ -42,7 +51,10 @@ def create_kiosk_display(caller: Caller) -> Response:
                 values.typed.get("name", ""),
                 int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
             )
-        return render_kiosk_displays(caller, code=code)
+        response = redirect_to("/devices")
+        value = f"{code}.{auth.sign_message(code, CODE_PATH)}"
+        auth.set_cookie(response, CODE_COOKIE, value, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
+        return response
 
     return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))
 

@@ -160,6 +160,7 @@ def requires_kiosk_display(view: View) -> View:
         with reading() as transaction:
             display = kiosk_display.authenticate_display(transaction, token) if token is not None else None
             g.caller = display.caller if display is not None else admit_viewer(transaction)
+            g.location = display.name if display is not None else None
             response = view(g.caller, *arguments, **keywords)
         if display is not None:
             kiosk_display.record_last_seen(display)

@@ -1,9 +1,10 @@
-// Refreshes the content of the kiosk display. While the server does not respond, the last content stays with its time.
+// Refreshes the content of the kiosk display, and shows it page by page if it is higher than the screen. While the server does not respond, the last content stays with its time.
 // When the display is signed out, the content is removed.
 "use strict";
 const requested = Number(new URLSearchParams(window.location.search).get("every")) * 1000;
 const INTERVAL_MS = requested >= 250 ? requested : 30000;
 const TIMEOUT_MS = 10000;
+const PAGE_MS = 10000;
 const offline = document.getElementById("offline");
 
 function formatTime(moment) {
@@ -15,6 +16,42 @@ let lastRefresh = new Date();
 function showStatus(text) {
   if (offline.textContent !== text) offline.textContent = text;
   offline.hidden = text === "";
+}
+
+let pages = [];
+let shownPage = 0;
+
+function overflows() {
+  return document.documentElement.scrollHeight > window.innerHeight;
+}
+
+function showOnly(rows) {
+  for (const each of document.querySelectorAll(".panel, .panel li")) each.hidden = !rows.includes(each);
+}
+
+// A page is an array of panels with their rows. A panel that is higher than the screen continues on the next page.
+function divideIntoPages() {
+  pages = [[]];
+  for (const panel of document.querySelectorAll(".panel")) {
+    const rows = [...panel.querySelectorAll("li")];
+    const fits = (page) => {
+      showOnly(page);
+      return !overflows();
+    };
+    if (!fits([...pages.at(-1), panel, ...rows]) && pages.at(-1).length > 0) pages.push([]);
+    pages.at(-1).push(panel);
+    for (const row of rows) {
+      if (!fits([...pages.at(-1), row]) && pages.at(-1).length > 1) pages.push([panel]);
+      pages.at(-1).push(row);
+    }
+  }
+  showPage(Math.min(shownPage, pages.length - 1));
+}
+
+function showPage(number) {
+  shownPage = number;
+  showOnly(pages[number]);
+  document.getElementById("pages").textContent = pages.length > 1 ? `Page ${number + 1} of ${pages.length}` : "";
 }
 
 async function refresh() {
@@ -43,6 +80,7 @@ async function refresh() {
     showStatus("The server does not respond. Last refresh: " + formatTime(lastRefresh) + ".");
   } finally {
     clearTimeout(timer);
+    divideIntoPages();
   }
 }
 
@@ -51,4 +89,7 @@ async function refreshRepeatedly() {
   setTimeout(refreshRepeatedly, INTERVAL_MS);
 }
 
+divideIntoPages();
+window.addEventListener("resize", divideIntoPages);
+setInterval(() => showPage((shownPage + 1) % pages.length), PAGE_MS);
 setTimeout(refreshRepeatedly, INTERVAL_MS);
