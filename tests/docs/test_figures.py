@@ -8,11 +8,12 @@ import pytest
 
 from access import access_token, assignments
 from access.accounts import api_key, kiosk_display, own_account, password, sign_in, throttle
+from engine.interface import database
 from engine.interface.faults import VALUE_BYTES_MAX
 from engine.postgres import replicas, session
 from engine.query import large_results
 from engine.query.read import embed
-from engine.storage import database, pool, sqlite, wal
+from engine.storage import sqlite, wal
 from routes.http import body
 from serving import standard_error
 from serving.start import descriptors
@@ -29,7 +30,7 @@ FIGURES = [
     ("OPERATING", "its code is valid for {} minutes", kiosk_display.CODE_SECONDS // 60),
     ("SAFETY", "checkpoints every {:,} pages", sqlite.CHECKPOINT_PAGES),
     ("SAFETY", "Above {} MiB it truncates the log", wal.LOG_BYTES_MAX // MIB),
-    ("SCALING", "at most {} for each worker", pool.CONNECTIONS_MAX),
+    ("SCALING", "at most {} for each worker", database.CONNECTIONS_MAX),
     ("SCALING", "a session idle in a transaction | {} s", session.IDLE_MILLISECONDS_MAX // 1_000),
     ("SCALING", "noticed after {} s", replicas.CHECK_SECONDS_MAX),
     ("SCALING", "then left alone for {:g} s", replicas.BACK_OFF_SECONDS),
