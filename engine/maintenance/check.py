@@ -54,7 +54,7 @@ class Scan(Enum):
 @singledispatch
 def ensure_schema(database: Database, *, is_served_by_others: bool = False, repairs: bool = False) -> None:
     """Create the tables of a new database, or migrate older ones. Raise MaintenanceError for any other database."""
-    raise NotImplementedError
+    raise TypeError(type(database).__name__)
 
 
 @ensure_schema.register
@@ -259,7 +259,7 @@ RESTORE_HINT = "restore a backup: flask --app app restore FILE"
 @singledispatch
 def check(database: Database, scan: Scan = Scan.FULL) -> list[str]:
     """Return the problems of a database, one a line."""
-    raise NotImplementedError
+    raise TypeError(type(database).__name__)
 
 
 @check.register
@@ -336,7 +336,7 @@ def readable_by_others(path: Path) -> list[str]:
 @singledispatch
 def versions(database: Database) -> dict[str, str]:
     """Return the versions of driver, database and schema."""
-    raise NotImplementedError
+    raise TypeError(type(database).__name__)
 
 
 @versions.register
