@@ -246,3 +246,24 @@ def test_explanation_of_a_hidden_user_is_refused(browse_shared: Callable, who: s
 
     assert "can see" not in answer.text
     assert "role does not allow" in answer.text
+
+
+def test_user_of_an_inspector_is_made_and_linked_at_once(browse: Callable, api: Callable) -> None:
+    made = api("service").post("/inspectors", {"id": 9, "name": "Nia Berg", "email": "nia@acme.example"})
+    assert made.status == 201
+    root, path = browse("root"), "/console/people/new?inspector=9"
+    assert f'href="{path}"' in root.page("/console/inspectors/9")
+    typed = {"name": "Nia Berg", "email": "nia@acme.example", "role": "client_manager", "client_id": "1"}
+    assert all(f'value="{text}"' in root.page(path) for text in ("Nia Berg", "nia@acme.example"))
+
+    wrong = root.send(path, {**typed, "role": "client_admin", "password": "secret-9"})
+    assert wrong.status_code == 400
+    assert api("service").get("/users?email=eq.nia@acme.example").json == []
+    assert root.send(path, {**typed, "password": "secret-9"}).status_code == 303
+
+    [user] = api("service").get("/users?email=eq.nia@acme.example").json
+    assert api("service").get("/inspectors?id=eq.9&select=user_id").json == [{"user_id": user["id"]}]
+    assert f'href="{path}"' not in root.page("/console/inspectors/9")
+    assert f"/console/people/{user['id']}" in root.page("/console/inspectors/9")
+    assert root.get(path).status_code == 404
+    assert browse("ada").get("/console/people/new?inspector=1").status_code == 404

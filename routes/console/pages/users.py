@@ -31,7 +31,9 @@ from routes.console.components.records import (
     merge_form,
     only_choice,
     record_form,
+    require_row,
     require_unchanged,
+    require_written,
     row_choice,
     save,
 )
@@ -45,6 +47,7 @@ from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
+INSPECTORS = "inspectors"
 BUILDINGS_LISTED_MAX = 200
 NAME_CHARACTERS_MAX = 45  # in a list
 PASSWORD_BYTES = 12  # of a generated password: 96 random bits, 16 characters
@@ -95,13 +98,17 @@ def new_user(caller: Caller) -> Response:
     chosen = {each.name: only_choice(each) for each in user_fields(caller, needs_password=True)}
     if client := request.args.get(TENANT_COLUMN):
         chosen[TENANT_COLUMN] = client
+    if request.args.get("inspector"):
+        inspector = require_unlinked_inspector(caller)
+        chosen |= {"name": inspector["name"], "email": inspector["email"] or "", "role": LINKED_ROLE}
     return new_page(caller, FormValues(chosen))
 
 
 @bp.post("/people/new")
 @auth.requires_administrator(writes=True)
 def create_user(caller: Caller) -> Response:
-    """Create a user with a password and buildings, in one transaction."""
+    """Create a user with a password and buildings, and link the inspector of the URL, in one transaction."""
+    inspector = require_unlinked_inspector(caller) if request.args.get("inspector") else None
     values = read_user_form(user_fields(caller, needs_password=True))
     if "generate" in g.form:
         return new_page(caller, with_generated_password(values))
@@ -121,6 +128,9 @@ def create_user(caller: Caller) -> Response:
             created = administration.create_user(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, created.id, ids, [])
+            if inspector is not None:
+                filters = f"id=eq.{inspector['id']}&user_id=is.null"
+                require_written(queries.update(transaction, now, INSPECTORS, filters, {"user_id": created.id}))
         return redirect_to(f"/people/{created.id}", f"User {short_name(created.name)} created.")
 
     return save(values, store, lambda status: new_page(caller, values, status))
@@ -194,6 +204,12 @@ def reactivate(caller: Caller, key: str) -> Response:
 
 
 # Forms
+
+
+def require_unlinked_inspector(caller: Caller) -> Row:
+    """Return the inspector of the URL, for whom the form makes the user; raise UnknownPath if there is none."""
+    key = BIGINT.read_text(request.args["inspector"])
+    return require_row(caller, Action.UPDATE, INSPECTORS, f"id=eq.{key}&user_id=is.null")
 
 
 def with_generated_password(values: FormValues) -> FormValues:
@@ -307,7 +323,17 @@ def show_user(table: Table, caller: Caller, key: str) -> Response:
     return show_page(table, caller, key, sections=(account_section,), actions=assign_action, links=links)
 
 
-@own_form("inspectors")
+def sign_in_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+    is_linkable = may_edit and row["user_id"] is None
+    return [("Make a user to sign in as", f"{PATH}/people/new?inspector={row['id']}")] if is_linkable else []
+
+
+@own_view(INSPECTORS, "/{key}")
+def show_inspector(table: Table, caller: Caller, key: int) -> Response:
+    return show_page(table, caller, key, actions=sign_in_links)
+
+
+@own_form(INSPECTORS)
 def inspector_form(table: Table, caller: Caller) -> RecordForm:
     return record_form(table, caller, {"user_id": f"role=eq.{LINKED_ROLE}"})
 
@@ -320,4 +346,4 @@ PRESENTATIONS["users"] = Presentation(
     cells={"name": name_cell},
     allowed=policy.may_administer,
 )
-PRESENTATIONS["inspectors"] = Presentation(related=lambda caller, column, row: column != "user_id")
+PRESENTATIONS[INSPECTORS] = Presentation(related=lambda caller, column, row: column != "user_id")
