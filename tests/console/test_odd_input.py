@@ -58,7 +58,8 @@ ADDRESSES = {
     "/inspections/<int:key>/add/<table_name>": (),
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
-    "/findings/move/<kind>": ("ids", "all", "back", "visit"),
+    "/findings/move/<kind>": ("ids", "all", "every", "back", "visit"),
+    "/inspections/change/<column>": ("ids", "all", "every", "back"),
     "/schedules/new": ("building_id", "every", "unit", "first_due"),
     "/schedules/<int:key>/end": (),
     "/schedules/apply": ("buildings", "every", "unit", "first_due"),
@@ -142,6 +143,8 @@ FORMS = {
     "/inspections/<int:key>/add/<table_name>": FINDING,
     "/findings/new": FINDING | {"inspection_id": "1", "code": "x"},
     "/findings/move/<kind>": {"ids": "1,3", "all": "", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
+    "/inspections/change/<column>": {"ids": "1,3", "back": "/inspections", "date": "2026-01-01", "days": ""},
+    "/inspections/change/<column>/confirm": {"edit": "2025-03-01:2026-01-01:1", "back": "/inspections"},
     "/schedules/new": SCHEDULE | {"building_id": "1", "grace_days": "0", "preview": ""},
     "/schedules/<int:key>/end": {"ended_on": "2026-01-01"},
     "/schedules/apply": SCHEDULE | {"spread_days": "1"},
@@ -176,7 +179,7 @@ FORMS |= {
 }
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
-FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings"}
+FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited"}
 PLACE = re.compile("<([^>]+)>")
 
 

@@ -94,6 +94,8 @@ FORMS = [
     "/console/inspections/1/skip_occurrence",
     "/console/inspections/1/add/findings",
     "/console/findings/move/fixed",
+    "/console/inspections/change/status",
+    "/console/inspections/change/status/confirm",
     "/console/schedules/1/end",
     "/console/schedules/apply",
     "/console/schedules/apply/confirm",
@@ -140,6 +142,7 @@ def test_every_form_is_covered(app: object) -> None:
         re.sub("<int:[a-z]+>", "1", rule.rule)
         .replace("<key_id>", "<key>")
         .replace("<kind>", "fixed")
+        .replace("<column>", "status")
         .replace("<table_name>", "findings")
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/console") and "POST" in rule.methods

@@ -21,15 +21,15 @@ from inspections.findings import Move
 from models.types import read_date
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
+from routes.console.components.bulk import chosen_ids, return_path
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.function_forms import FunctionForm, read_ids
+from routes.console.components.function_forms import FunctionForm
 from routes.console.components.lists import MoreFilters, list_page
-from routes.console.components.page import Pairs, Undo, bp
+from routes.console.components.page import Pairs, Undo, bp, redirect_to
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import deadline, name
+from routes.console.components.template_filters import counted, deadline, name
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
-from routes.console.session.redirects import safe_redirect
 from routes.functions.registry import FUNCTIONS
 from routes.postgrest.requests import UnknownPath
 
@@ -172,21 +172,23 @@ def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]
     ]
 
 
-def form_of(kind: str, source: MultiDict[str, str]) -> tuple[list[int], FunctionForm]:
-    """Return the findings that a request names, and the form that moves them. `all` names those of a list's page."""
+def form_of(caller: Caller, kind: str, source: MultiDict[str, str]) -> tuple[list[int], FunctionForm]:
+    """Return the findings that a request names, and the form that moves them."""
     if kind not in MOVES:
         raise UnknownPath
-    ids = read_ids((*source.getlist("ids"), source.get("all", "")))
-    move, back = MOVES[kind], safe_redirect(PATH + source.get("back", "")).removeprefix(PATH)
-    title = f"{move.verb}: {len(ids)} {'finding' if len(ids) == 1 else 'findings'}"
+    ids = chosen_ids(table_of(NAME), caller, source, deadline_filters())
+    move, back = MOVES[kind], return_path(source, NAME)
+    title = f"{move.verb}: {counted(len(ids), 'finding')}"
     hidden = (("ids", ",".join(map(str, ids))), ("back", back), ("visit", source.get("visit", "")))
-    return ids, FunctionForm(title, move.verb, move.fields, back or f"/{NAME}", hidden)
+    return ids, FunctionForm(title, move.verb, move.fields, back, hidden)
 
 
 @bp.get(f"/{NAME}/move/<kind>")
 @auth.requires_session()
 def show_move(caller: Caller, kind: str) -> Response:
-    ids, form = form_of(kind, request.args)
+    ids, form = form_of(caller, kind, request.args)
+    if not ids:
+        return ask_for_ticks(kind, form)
     if movable(caller, kind, ids) != set(ids):
         raise policy.PermissionDenied("permission denied for function move_findings")
     return form.page(FormValues({}))
@@ -195,7 +197,9 @@ def show_move(caller: Caller, kind: str) -> Response:
 @bp.post(f"/{NAME}/move/<kind>")
 @auth.requires_call(FUNCTIONS["move_findings"])
 def submit_move(caller: Caller, kind: str) -> Response:
-    ids, form = form_of(kind, g.form)
+    ids, form = form_of(caller, kind, g.form)
+    if not ids:
+        return ask_for_ticks(kind, form)
 
     def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
@@ -210,10 +214,14 @@ def submit_move(caller: Caller, kind: str) -> Response:
                 )["moved"]
                 for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
             )
-        done = f"{moved} {'finding' if moved == 1 else 'findings'} {MOVES[kind].done}."
+        done = f"{counted(moved, 'finding')} {MOVES[kind].done}."
         return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 
     return form.submit(call)
+
+
+def ask_for_ticks(kind: str, form: FunctionForm) -> Response:
+    return redirect_to(form.back, f"Tick at least one finding, then press {MOVES[kind].verb}.")
 
 
 def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Undo | None:

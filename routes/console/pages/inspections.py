@@ -17,12 +17,13 @@ from models import Inspection
 from models.vocabulary import COMPLETED, FIRE, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 from routes.console.components import downloads, fields, queries, records
 from routes.console.components.list_query import ListQuery, Pairs
-from routes.console.components.lists import MoreFilters, Offer, list_page
+from routes.console.components.lists import Offer, list_page
 from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, name, status
 from routes.console.pages.inspection_access import grants_section
+from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
@@ -30,7 +31,6 @@ from routes.console.session import auth
 NAME, READINGS = "inspections", "reports_lead"
 OPEN_STATUSES = "in.(scheduled,in_progress)"
 FIRST_VIEW = f"status={OPEN_STATUSES}&order=date_visited.asc"
-FILTERS = MoreFilters({"status": {OPEN_STATUSES: "Open"}})
 WITHOUT_READINGS = FIRE
 DATED_STATUSES = (SCHEDULED, COMPLETED)
 PERIODS = (
@@ -132,7 +132,7 @@ def update_status(caller: Caller, key: int) -> Response:
 
 @own_view(NAME, "")
 def list_inspections(table: Table, caller: Caller) -> Response:
-    return list_page(table, caller, more=FILTERS, views=views(), offers=narrower)
+    return list_page(table, caller, more=FILTERS, views=views(), offers=narrower, bulk=change_buttons(caller))
 
 
 @own_view(NAME, ".csv")

@@ -252,7 +252,7 @@ def confirm_apply(caller: Caller) -> Response:
         return render_confirmation(
             f"{form.title}?",
             " ".join(sentences),
-            names=[row["name"] for row in buildings],
+            names=[name(row["name"], 80) for row in buildings],
             verb="Apply",
             action=f"/{NAME}/apply/confirm?{urlencode({'buildings': request.args.get('buildings', '')})}",
             back=form.back,

@@ -1,0 +1,149 @@
+"""Changes of many inspections from their list: the preview, the one write, and the undo."""
+
+import html
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.console.conftest import Form, FormClient
+from tests.console.inspection_rows import (
+    CLOSED_VISIT,
+    IVO,
+    LATE_VISIT,
+    NEXT_VISIT,
+    TODAY,
+    VISIT,
+    YESTERDAY,
+    add_visits,
+    set_clock,
+)
+
+LIST = "/console/inspections"
+BACK = "back=/inspections%3Fbuilding_id%3Deq.1"
+OF_ANOTHER_CLIENT, READ_ONLY = 6, 8
+
+
+@pytest.fixture(autouse=True)
+def visits(app: object, api: Callable) -> None:
+    set_clock(app)
+    add_visits(api)
+
+
+def values(api: Callable, column: str, *ids: int) -> list[object]:
+    rows = api("service").get(f"/inspections?id=in.({','.join(map(str, ids))})&order=id").json
+    return [row[column] for row in rows]
+
+
+def address(column: str, *ids: int) -> str:
+    return f"{LIST}/change/{column}?{BACK}&{'&'.join(f'ids={each}' for each in ids)}"
+
+
+def confirm(user: FormClient, page: str, column: str) -> str:
+    """Press Save on a preview and return the page that follows."""
+    path = f"{LIST}/change/{column}/confirm"
+    answer = user.client.post(path, data=Form(page, path).with_({}))
+    assert answer.status_code == 303, answer.text
+    return user.page(answer.headers["Location"])
+
+
+def test_list_has_boxes_and_buttons_for_admins(browse: Callable) -> None:
+    assert re.findall(rf"{LIST}/change/(\w+)", browse("ada").page(LIST)) == ["inspector_id", "date_visited", "status"]
+    assert 'name="ids"' not in browse("moe").page(LIST)
+
+
+def test_inspector_is_assigned_after_a_preview_and_undone(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    before = values(api, "inspector_id", LATE_VISIT, VISIT)
+
+    preview = ada.fill_in(address("inspector_id", LATE_VISIT, VISIT), {"inspector_id": "1"}).text
+    assert "Ivo Kral → " in preview
+    assert values(api, "inspector_id", LATE_VISIT, VISIT) == before == [IVO, IVO]
+    done = confirm(ada, preview, "inspector_id")
+
+    assert "2 inspections changed." in done
+    assert values(api, "inspector_id", LATE_VISIT, VISIT) == [1, 1]
+    confirm(ada, done, "inspector_id")
+    assert values(api, "inspector_id", LATE_VISIT, VISIT) == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "dates"),
+    [({"days": "7"}, ["2026-03-16", "2026-03-17"]), ({"date": "2026-04-01"}, ["2026-04-01", "2026-04-01"])],
+)
+def test_dates_move_by_days_or_to_a_day(
+    browse: Callable, api: Callable, typed: dict[str, str], dates: list[str]
+) -> None:
+    ada = browse("ada")
+
+    done = confirm(ada, ada.fill_in(address("date_visited", LATE_VISIT, VISIT), typed).text, "date_visited")
+
+    assert values(api, "date_visited", LATE_VISIT, VISIT) == dates
+    confirm(ada, done, "date_visited")
+    assert values(api, "date_visited", LATE_VISIT, VISIT) == [YESTERDAY, TODAY]
+
+
+def test_open_inspections_are_cancelled(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+
+    done = confirm(ada, ada.page(address("status", VISIT, NEXT_VISIT)), "status")
+
+    assert values(api, "status", VISIT, NEXT_VISIT) == ["cancelled", "cancelled"]
+    confirm(ada, done, "status")
+    assert values(api, "status", VISIT, NEXT_VISIT) == ["scheduled", "scheduled"]
+
+
+@pytest.mark.parametrize("key", [CLOSED_VISIT, READ_ONLY, OF_ANOTHER_CLIENT, 999])
+def test_one_refused_row_refuses_all(browse: Callable, api: Callable, key: int) -> None:
+    ada = browse("ada")
+
+    answer = ada.get(address("status", VISIT, key))
+
+    assert answer.status_code == 400
+    assert values(api, "status", VISIT) == ["scheduled"]
+
+
+def test_row_out_of_reach_is_refused_like_a_missing_one(browse: Callable) -> None:
+    ada = browse("ada")
+    texts = [ada.get(address("inspector_id", key)).text for key in (READ_ONLY, OF_ANOTHER_CLIENT, 999)]
+    assert [re.sub(r'value="[^"]*"|[?&]ids=\d+', "", each) for each in texts] == [
+        re.sub(r'value="[^"]*"|[?&]ids=\d+', "", texts[2])
+    ] * 3
+
+
+def test_change_since_the_preview_refuses_all(browse: Callable, api: Callable) -> None:
+    ada, path = browse("ada"), f"{LIST}/change/inspector_id/confirm"
+    preview = ada.fill_in(address("inspector_id", LATE_VISIT, VISIT), {"inspector_id": "1"}).text
+    api("service").patch(f"/inspections?id=eq.{VISIT}", {"inspector_id": None})
+
+    answer = ada.client.post(path, data=Form(preview, path).with_({}))
+
+    assert answer.status_code == 409
+    assert values(api, "inspector_id", LATE_VISIT, VISIT) == [IVO, None]
+
+
+def test_nothing_ticked_says_what_to_tick(browse: Callable) -> None:
+    ada = browse("ada")
+    answer = ada.get(f"{LIST}/change/status?{BACK}")
+    assert "Tick at least one inspection, then press Cancel." in html.unescape(ada.page(answer.headers["Location"]))
+
+
+def test_every_row_of_the_list_is_chosen(browse: Callable, api: Callable) -> None:
+    path = f"{LIST}/change/date_visited?every=1&back=/inspections%3Fbuilding_id%3Deq.1%26status%3Deq.scheduled"
+    number = len(api("service").get("/inspections?building_id=eq.1&status=eq.scheduled&select=id").json)
+    assert f"Move the date: {number} inspections" in browse("ada").page(path)
+
+
+def test_more_than_the_limit_is_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("routes.console.components.bulk.CHOSEN_MAX", 1)
+    answer = browse("ada").get(address("status", VISIT, NEXT_VISIT))
+    assert (answer.status_code, "at most 1 rows at once" in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize("who", ["moe", "mia"])
+def test_managers_change_nothing(browse: Callable, api: Callable, who: str) -> None:
+    user = browse(who)
+    assert user.get(address("status", VISIT)).status_code == 403
+    fields = {"edit": f"scheduled:cancelled:{VISIT}"}
+    assert user.send(f"{LIST}/change/status/confirm", fields, form="/console/").status_code == 403
+    assert values(api, "status", VISIT) == ["scheduled"]
