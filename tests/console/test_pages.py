@@ -50,7 +50,7 @@ PAGES = [
     ("/console/findings/move/fixed?ids=2", ROOT),
     ("/console/findings/move/remark?ids=1", ()),
     ("/console/inspections/change/inspector_id?ids=1", ADMINS),
-    ("/console/inspections/change/date_visited?ids=2", ROOT),
+    ("/console/inspections/change/date_visited?ids=8", ROOT),
     ("/console/inspections/change/notes?ids=1", ()),
     ("/console/schedules/1/end", ADMINS),
     ("/console/schedules/2/end", ROOT),
