@@ -138,6 +138,7 @@ FORMS = {
     "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
     "/inspections/<int:key>/start_visit": {},
     "/inspections/<int:key>/close_visit": {"status": "failed", "date_visited": "2026-01-01", "reinspect_on": ""},
+    "/inspections/<int:key>/take_back": {},
     "/inspections/<int:key>/reinspect": {"date_visited": "2026-01-01"},
     "/inspections/<int:key>/skip_occurrence": {"reason": "x"},
     "/inspections/<int:key>/add/<table_name>": FINDING,

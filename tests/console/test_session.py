@@ -91,6 +91,7 @@ FORMS = [
     "/console/inspections/1/start_visit",
     "/console/inspections/1/close_visit",
     "/console/inspections/1/reinspect",
+    "/console/inspections/1/take_back",
     "/console/inspections/1/skip_occurrence",
     "/console/inspections/1/add/findings",
     "/console/findings/move/fixed",
