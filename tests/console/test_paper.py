@@ -46,8 +46,8 @@ PAGES = [
 ]
 TEXT = """() => {
   const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
-  const without = '.vh, .slim, button, .button, .actions, .api, .crumb, td.doing, .filters, .views, .pager, .offers,'
-    + ' .links, svg, summary, form:not(:has(table, .findings), .card), option,'
+  const without = '.vh, .slim, .screen, button, .button, .actions, .api, .crumb, td.doing, .filters, .views, .pager,'
+    + ' .offers, .links, svg, summary, form:not(:has(table, .findings), .card), option,'
     + ' section.card:has(> form), .hint';
   let text = '';
   while (walker.nextNode()) {
@@ -132,3 +132,14 @@ def test_rows_of_a_list_begin_on_the_first_sheet_below_their_heading(
 
     assert row in sheets[0]
     assert [each for each in sheets if len(each.split()) > SHEET_WITHOUT_ROWS_WORDS_MAX and heading not in each] == []
+
+
+def test_list_prints_texts_that_the_screen_cuts(open_page: Callable, many_rows: None, tmp_path: Path) -> None:
+    page = open_page("root", size=DESK)
+    page.goto("/console/findings")
+
+    sheets = print_page(page, "A4", tmp_path)
+
+    printed = words(" ".join(sheets))
+    assert (printed["disconnected"], printed["stays"]) == (ROWS, ROWS)
+    assert DESCRIPTION not in page.locator("main").inner_text()

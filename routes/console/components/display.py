@@ -16,13 +16,15 @@ from routes.console.components.template_filters import badge, moment, name, word
 
 LISTED_CHARACTERS_MAX = 60
 LONG_CHARACTERS_MAX = 90  # of a text with several lines
+PRINTED_CHARACTERS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A shown value: its text, its link, and its CSS class on a page.
 
-    Screen readers read `about`. A telephone shows `slim` in place of the first column that it leaves out.
+    Screen readers read `about`. Paper shows `printed` in place of a cut text. A telephone shows `slim` in place of the
+    first column that it leaves out.
     """
 
     text: str
@@ -31,6 +33,7 @@ class Cell:
     badge: str = ""
     about: str = ""
     slim: str = ""
+    printed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +117,11 @@ def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
     limit = LONG_CHARACTERS_MAX if attribute.info.multiline else LISTED_CHARACTERS_MAX
     cell = value_cell(table, caller, attribute, row)
     text = cut(cell.text, limit)
+    printed = cut(cell.text, PRINTED_CHARACTERS_MAX) if text != cell.text else ""
     if attribute.name != table.title_column or cell.url:
-        return replace(cell, text=text)
+        return replace(cell, text=text, printed=printed)
     if is_text(attribute) and row[attribute.name] is not None:
-        return Cell(name(row[attribute.name], limit), table.url(row))
+        return Cell(name(row[attribute.name], limit), table.url(row), printed=printed)
     about = f"{cut(table.title(row), limit)}, number {table.key_text(row)}"
     none = f"No {label_of(attribute).lower()}"
     return Cell(text if row[attribute.name] is not None else none, table.url(row), about=about)
