@@ -31,12 +31,33 @@ def test_each_quick_view_is_a_list_and_marks_itself(browse: Callable) -> None:
     ada = browse("ada")
     found = VIEWS.search(ada.page("/console/inspections"))
     assert found
-    assert len(links(found[0])) == 6
+    assert len(links(found[0])) == 9
+    for label in ("Late", "This week", "Next week", "This month", "Next month"):
+        assert f">{label}</a>" in found[0]
 
     for each in links(found[0]):
         view = VIEWS.search(ada.page(each))
         assert view
         assert view[0].count('aria-current="page"') == 1, each
+
+
+def test_late_view_fills_in_the_form(browse: Callable) -> None:
+    found = VIEWS.search(browse("ada").page("/console/inspections"))
+    assert found
+    late = next(each for each in links(found[0]) if "lte." in each and "gte." not in each)
+    assert "Also filtered by" not in browse("ada").page(late)
+
+
+def test_first_click_sorts_upward_and_dates_newest_first(browse: Callable) -> None:
+    ada = browse("ada")
+    assert "order=inspection_type.asc" in ada.page("/console/inspections")
+    assert "order=inspection_type.desc" in ada.page("/console/inspections?order=inspection_type.asc")
+    for column in ("buildings", "inspectors"):
+        assert f"order={column}(name).asc" in ada.page("/console/inspections")
+        page = ada.page(f"/console/inspections?order={column}(name).asc")
+        assert f"order={column}(name).desc" in page
+        assert 'aria-sort="ascending"' in page
+    assert "order=first_due.desc" in ada.page("/console/schedules")
 
 
 def test_bars_link_to_the_rows_that_they_count(browse: Callable) -> None:

@@ -64,8 +64,7 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
     headings = [
-        Heading(label_of(each), kind_of(table, each, narrow), "" if each.name in table.references else each.name)
-        for each in columns
+        Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, caller, each)) for each in columns
     ]
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
@@ -81,6 +80,16 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     if wide:
         cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
+
+
+def sort_column(table: Table, caller: Caller, attribute: Attribute) -> str:
+    """Return the order of a list by a column: that of a reference is by the name of its row."""
+    reference = table.references.get(attribute.name)
+    if reference is None:
+        return attribute.name
+    title = reference.table.relation.attributes[reference.table.title_column]
+    is_named = is_text(title) and reference.is_only and reference.table.permits(caller, Action.READ)
+    return f"{reference.embed}({title.name})" if is_named else ""
 
 
 def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:

@@ -155,8 +155,10 @@ class ListQuery:
         return "descending" if rest.startswith("desc") else "ascending"
 
     def sort_url(self, column: str) -> str:
-        upward = self.sorted_by(column) == "descending"
-        return self.url(order=f"{column}.asc" if upward else f"{column}.desc")
+        """Return the URL of the other order of a column. Another column is ascending first, a date newest first."""
+        shown = self.sorted_by(column)
+        downward = column in self.listing.ranges if shown == "none" else shown == "ascending"
+        return self.url(order=f"{column}.desc" if downward else f"{column}.asc")
 
     def form_values(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
         """Return the form values, and the filters that no form field represents.

@@ -65,10 +65,21 @@ def narrower(query: ListQuery) -> list[Offer]:
 def views() -> list[tuple[str, str]]:
     """Return the quick views: first what is open, the longest overdue first."""
     today = local_day(current_time())
+    monday, month = today - datetime.timedelta(today.weekday()), today.replace(day=1)
+    next_month = (month + datetime.timedelta(31)).replace(day=1)
+    periods = [
+        ("This week", monday, monday + datetime.timedelta(6)),
+        ("Next week", monday + datetime.timedelta(7), monday + datetime.timedelta(13)),
+        ("This month", month, next_month - datetime.timedelta(1)),
+        ("Next month", next_month, (next_month + datetime.timedelta(31)).replace(day=1) - datetime.timedelta(1)),
+    ]
     return [
         ("Open", FIRST_VIEW),
-        ("Overdue", f"status={OPEN_STATUSES}&date_visited=lt.{today}&order=date_visited.asc"),
-        ("From today", f"status={OPEN_STATUSES}&date_visited=gte.{today}&order=date_visited.asc"),
+        ("Late", f"status={OPEN_STATUSES}&date_visited=lte.{today - datetime.timedelta(1)}&order=date_visited.asc"),
+        *(
+            (label, f"status={OPEN_STATUSES}&date_visited=gte.{first}&date_visited=lte.{last}&order=date_visited.asc")
+            for label, first, last in periods
+        ),
         ("Completed", "status=eq.completed"),
         ("Failed", "status=eq.failed"),
         ("All", ""),
