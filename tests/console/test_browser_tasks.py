@@ -140,7 +140,7 @@ def test_grant_building_to_admin_of_another_client(open_page: Callable) -> None:
 def test_assign_and_revoke_building_updates_the_managers_list(open_page: Callable, scripts: bool) -> None:
     ada, mia = open_page("ada", scripts=scripts), open_page("mia", scripts=scripts)
     mia.goto("/console/buildings")
-    mia.get_by_text("No buildings match.").wait_for()
+    mia.get_by_text("No buildings to show.").wait_for()
 
     ada.get_by_role("link", name="Access").click()
     ada.get_by_label("Mia may see Mill Court").check()
@@ -158,7 +158,7 @@ def test_assign_and_revoke_building_updates_the_managers_list(open_page: Callabl
     ada.get_by_role("button", name="none for Mia").click()
     ada.get_by_role("button", name="Save").click()
     mia.reload()
-    mia.get_by_text("No buildings match.").wait_for()
+    mia.get_by_text("No buildings to show.").wait_for()
 
 
 def test_search_sort_and_csv(open_page: Callable) -> None:

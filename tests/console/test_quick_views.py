@@ -60,6 +60,17 @@ def test_first_click_sorts_upward_and_dates_newest_first(browse: Callable) -> No
     assert "order=first_due.desc" in ada.page("/console/schedules")
 
 
+def test_empty_list_has_no_filter_to_clear(browse: Callable) -> None:
+    assert "No inspections to show." in browse("mia").page("/console/inspections")
+    assert "Clear the filters" in browse("ada").page("/console/inspections?q=nothing")
+
+
+def test_refusal_is_in_words(browse: Callable) -> None:
+    answer = browse("moe").get("/console/clients/new")
+    assert answer.status_code == 403
+    assert "Your role does not allow this." in answer.text
+
+
 def test_bars_link_to_the_rows_that_they_count(browse: Callable) -> None:
     root = browse("root")
     page = root.page("/console/?from=2025-01-01&to=2025-12-31")

@@ -171,7 +171,7 @@ def fault_message(fault: Fault) -> str:
     if isinstance(fault, RowDenied):
         return "You are not allowed to make this change."
     if isinstance(fault, policy.PermissionDenied):
-        return f"Your role does not allow this ({fault.message})."
+        return "Your role does not allow this."
     if isinstance(fault, ForeignKeyViolation):
         return "Other records depend on it, or a record that it refers to does not exist."
     return fault.message
