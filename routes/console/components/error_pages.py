@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from access import policy
 from access.access_token import RefusedClaims
 from access.accounts import kiosk_display, password, person, sign_in
+from engine.current import reading
 from engine.interface.faults import Locked, LockTimeout, TimedOut, TooManyConnections
 from engine.query.constraints import ForeignKeyViolation
 from engine.query.write.row_security import RowDenied
@@ -19,9 +20,10 @@ from inspections import faults
 from models.errors import Fault
 from routes.console.components.fields import EditConflict
 from routes.console.components.page import HEADERS, bp, kiosk_sign_in_form, reload_with_cookies, render_page
-from routes.console.session import auth
+from routes.console.components.template_filters import words
+from routes.console.session import auth, submissions
 from routes.console.session.auth import PATH, KioskTokenRequired, SignInRequired
-from routes.console.session.redirects import return_url
+from routes.console.session.redirects import is_page, return_url
 from routes.gotrue import errors as sign_in_errors
 from routes.http import request_log
 from routes.postgrest import errors
@@ -98,6 +100,12 @@ def redirect_to_sign_in(fault: Fault) -> Response:
     elif auth.is_cross_site_without_cookies():
         return reload_with_cookies()
     target = return_url()
+    unsaved = submissions.unsaved_form()
+    if unsaved is not None and request.path != f"{PATH}/sign-out":
+        g.pop("session_cookie", None)
+        return render_page(
+            "sign_in.html", 401, email="", problem=None, next=target, unsaved=unsaved.text, unsaved_path=unsaved.path
+        )
     query = f"?{urlencode({'next': target})}" if target not in ("", f"{PATH}/", PATH) else ""
     return Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in{query}"})
 
@@ -110,6 +118,30 @@ def render_kiosk_signed_out(fault: Fault) -> Response:
     if auth.KIOSK_COOKIE in request.cookies:
         return render_page("kiosk_signed_out.html", 401, problem=fault.message)
     return kiosk_sign_in_form(401)
+
+
+@bp.errorhandler(auth.InvalidFormToken)
+def render_expired_form(fault: Fault) -> Response:
+    """Show a form of an earlier session again to its user."""
+    cookie, unsaved = g.get("session_cookie"), submissions.unsaved_form()
+    if cookie is None or unsaved is None or unsaved.user_id != cookie.user_id:
+        return render_fault(fault)
+    with reading() as transaction:
+        try:
+            auth.admit_session(transaction)
+        except SignInRequired as ended:
+            return redirect_to_sign_in(ended)
+    record_fault(fault)
+    return render_unsaved(unsaved, fault_status(fault))
+
+
+def render_unsaved(unsaved: submissions.UnsavedForm, status: int) -> Response:
+    """Return the page with a form that was not saved and one button that saves it."""
+    lines = [(words(name), value) for name, value in unsaved.lines]
+    back = unsaved.path if is_page(unsaved.path.partition("?")[0]) else f"{PATH}/"
+    return render_page(
+        "unsaved.html", status, title="Not saved yet", path=unsaved.path, pairs=unsaved.pairs, lines=lines, back=back
+    )
 
 
 @bp.errorhandler(Fault)

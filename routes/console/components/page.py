@@ -22,7 +22,7 @@ from engine.query.write.row_security import RowDenied
 from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
-from routes.console.session import auth
+from routes.console.session import auth, submissions
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import requested_url
 from routes.http.middleware import record_denial
@@ -53,6 +53,7 @@ STATIC_DIRECTORY: Final = files("routes.console") / "static"
 STATIC_FILES: Final = {
     "console.css": "text/css; charset=utf-8",
     "kiosk.js": "text/javascript; charset=utf-8",
+    "drafts.js": "text/javascript; charset=utf-8",
     "shortcuts.js": "text/javascript; charset=utf-8",
     "kiosk_sign_in.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
@@ -70,6 +71,7 @@ STATIC: Final = StaticFiles(
     f"{PATH}/static", {name: (STATIC_DIRECTORY, kind) for name, kind in STATIC_FILES.items()}, CONTENT_SECURITY_POLICY
 )
 bp.add_app_template_global(STATIC.url, "static_url")
+bp.add_app_template_global(submissions.write_submission, "submission")
 for each in (*FILTERS, label_filter):
     bp.add_app_template_filter(each)
 
@@ -88,6 +90,7 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
         csrf=auth.csrf_token,
         message=message,
         undo=undo,
+        is_refused=status >= 400,
         reloads=status >= 400 and is_kiosk_page(),
         **values,
     )
@@ -192,6 +195,7 @@ def kiosk_sign_in_form(status: int = 200, problem: str | None = None) -> Respons
 def finish_response(response: Response) -> Response:
     """Renew the session cookie, and write a refusal to the audit log. Runs outside of every transaction."""
     auth.refresh_session_cookie(response)
+    submissions.confirm_submission(response)
     fault = g.get("fault")
     if isinstance(fault, policy.PermissionDenied | RowDenied):
         record_denial(fault)

@@ -29,6 +29,7 @@ from inspections import visits
 from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
+from routes.console.components.submissions import once
 from routes.functions.registry import FUNCTIONS
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
@@ -179,15 +180,16 @@ def insert(name: str, row: Row) -> str:
     with writing() as transaction:
         caller = load_caller(transaction)
         policy.require(caller.profile, Action.INSERT, target.model)
-        written = execute.insert(
-            transaction,
-            caller.rule,
-            binding_of(caller),
-            relation=target,
-            insertion=Insertion([row], tuple(row)),
-            shape=None,
-        )
-    return ",".join(map(str, written.keys[0]))
+
+        def insert_row() -> str:
+            insertion = Insertion([row], tuple(row))
+            binding = binding_of(caller)
+            written = execute.insert(
+                transaction, caller.rule, binding, relation=target, insertion=insertion, shape=None
+            )
+            return ",".join(map(str, written.keys[0]))
+
+        return str(once(transaction, caller, name, insert_row))
 
 
 def update(transaction: Transaction, caller: Caller, name: str, text: str, changes: Row) -> int:
@@ -235,4 +237,5 @@ def call(transaction: Transaction, caller: Caller, name: str, arguments: Row) ->
 def call_to_write(name: str, arguments: Row) -> Any:
     """Return the result of a function that writes, in its own transaction."""
     with writing() as transaction:
-        return call(transaction, load_caller(transaction), name, arguments)
+        caller = load_caller(transaction)
+        return once(transaction, caller, name, lambda: call(transaction, caller, name, arguments))

@@ -26,6 +26,7 @@ from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm
 from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import Pairs, Undo, bp, redirect_to
+from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
 from routes.console.components.template_filters import counted, deadline, name
 from routes.console.pages.rows import own_view, show_page
@@ -208,12 +209,19 @@ def submit_move(caller: Caller, kind: str) -> Response:
         arguments["p_to"] = MOVES[kind].target
         with writing() as transaction:
             mover = load_caller(transaction)
-            moved = sum(
-                queries.call(
-                    transaction, mover, "move_findings", {**arguments, "p_finding_ids": group, "p_inspection_id": visit}
-                )["moved"]
-                for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
-            )
+
+            def move() -> int:
+                return sum(
+                    queries.call(
+                        transaction,
+                        mover,
+                        "move_findings",
+                        {**arguments, "p_finding_ids": group, "p_inspection_id": visit},
+                    )["moved"]
+                    for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
+                )
+
+            moved = once(transaction, mover, "move_findings", move)
         done = f"{counted(moved, 'finding')} {MOVES[kind].done}."
         return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 

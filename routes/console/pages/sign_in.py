@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from flask import Response, g, request
 
 import config
@@ -14,9 +17,15 @@ from access.decorators import load_caller, public
 from engine.current import reading
 from models.errors import Fault
 from routes.console.components import queries
-from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, with_retry_after
+from routes.console.components.error_pages import (
+    fault_message,
+    fault_status,
+    is_shown_in_form,
+    render_unsaved,
+    with_retry_after,
+)
 from routes.console.components.page import HEADERS, bp, reload_with_cookies, render_page
-from routes.console.session import auth
+from routes.console.session import auth, submissions
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import safe_redirect
 from routes.gotrue.bodies import client_address, request_deadline
@@ -30,14 +39,25 @@ def sign_in_form() -> Response:
     return show_form(safe_redirect(request.args.get("next", "")))
 
 
-def show_form(target: str, email: str = "", fault: Fault | None = None) -> Response:
+def show_form(
+    target: str, email: str = "", fault: Fault | None = None, form: Mapping[str, str] = MappingProxyType({})
+) -> Response:
     """Return the form, with the command that creates the first user if there is none.
 
     A busy database is not asked for users.
     """
     problem, status = (fault_message(fault), fault_status(fault)) if fault is not None else (None, 200)
     command = "" if status >= 500 or is_any_user() else config.CREATE_SUPER_ADMIN
-    return render_page("sign_in.html", status, email=email, problem=problem, next=target, command=command)
+    return render_page(
+        "sign_in.html",
+        status,
+        email=email,
+        problem=problem,
+        next=target,
+        command=command,
+        unsaved=form.get("unsaved", ""),
+        unsaved_path=form.get("unsaved_path", ""),
+    )
 
 
 @bp.post("/sign-in")
@@ -53,9 +73,16 @@ def sign_in() -> Response:
         if not is_shown_in_form(fault) and fault_status(fault) != 401:
             raise
         g.refusal = type(fault).__name__
-        return with_retry_after(show_form(target, email, fault), fault)
-    response = Response("", 303, {**HEADERS, "Location": target or first_page(signed_in.person.id)})
-    auth.start_session(response, signed_in)
+        return with_retry_after(show_form(target, email, fault, form), fault)
+    auth.start_session(signed_in)
+    unsaved = submissions.carried_form(form, signed_in.person.id)
+    if unsaved is not None:
+        with reading() as transaction:
+            auth.admit_session(transaction)
+        response = render_unsaved(unsaved, 200)
+    else:
+        response = Response("", 303, {**HEADERS, "Location": target or first_page(signed_in.person.id)})
+    auth.set_session_cookie(response)
     return response
 
 

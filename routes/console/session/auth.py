@@ -226,17 +226,25 @@ def load_session_cookie() -> SessionCookie:
     cookie = find_session_cookie()
     if cookie is None:
         raise SignInRequired
-    g.credential = cookie.claims()
-    g.session_cookie = cookie
+    adopt(cookie)
     return cookie
 
 
-def start_session(response: Response, signed_in: IssuedSession) -> None:
-    """Set the cookie of a new session."""
+def adopt(cookie: SessionCookie) -> None:
+    """Make the cookie's session the one of this request."""
+    g.credential = cookie.claims()
+    g.session_cookie = cookie
+
+
+def start_session(signed_in: IssuedSession) -> None:
+    """Make a new session that of this request. `set_session_cookie` sends its cookie."""
     person = signed_in.person
     now = current_time()
-    cookie = SessionCookie(signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now)
-    set_cookie(response, COOKIE, cookie_signer().encode(cookie), PATH)
+    adopt(SessionCookie(signed_in.session_id, person.id, person.role, person.client_id, person.name, now, now))
+
+
+def set_session_cookie(response: Response) -> None:
+    set_cookie(response, COOKIE, cookie_signer().encode(g.session_cookie), PATH)
     response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
 
 
@@ -321,15 +329,23 @@ def read_form(holder: str) -> MultiDict[str, str]:
     Raise UnsupportedMediaType for another content type, and InvalidFormToken for a request from another site or
     without the token of this holder.
     """
-    if request.mimetype != FORM_TYPE:
-        raise UnsupportedMediaType(request.mimetype)
-    pairs = decode_pairs(read_body(FORM_BYTES_MAX))
-    # Browsers submit line ends as CR LF.
-    form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
+    form = parse_form()
     if is_cross_site():
         raise InvalidFormToken
     if not holder or not cookie_signer().verify(form.get("csrf", ""), holder):
         raise InvalidFormToken
+    return form
+
+
+def parse_form() -> MultiDict[str, str]:
+    """Return the fields of the form in the request without a check; raise UnsupportedMediaType for another type."""
+    if "parsed_form" not in g:
+        if request.mimetype != FORM_TYPE:
+            raise UnsupportedMediaType(request.mimetype)
+        pairs = decode_pairs(read_body(FORM_BYTES_MAX))
+        # Browsers submit line ends as CR LF.
+        g.parsed_form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
+    form: MultiDict[str, str] = g.parsed_form
     return form
 
 

@@ -1,0 +1,193 @@
+// Keeps what a user types in a form on this device until the server has taken it. A form that is submitted without
+// network stays on the page, and is sent when the network is back. Passwords are not kept.
+"use strict";
+const PREFIX = "draft:";
+const RETRY_MS = 3000;
+const TIMEOUT_MS = 5000;
+const KEPT_MS = 7 * 24 * 3600 * 1000;
+const SKIPPED_TYPES = ["hidden", "password", "submit", "button", "reset", "file"];
+const SCRIPT_URL = document.currentScript.src;
+const passed = new WeakSet();
+const waiting = new WeakSet();
+
+function submissionField(form) {
+  return form.querySelector('input[name="submission"]');
+}
+
+function userOf(submission) {
+  return submission.split(":")[0];
+}
+
+function keyOf(form) {
+  const action = new URL(form.getAttribute("action") || window.location.href, window.location.href);
+  ["done", "signature", "undo"].forEach((name) => action.searchParams.delete(name));
+  return PREFIX + userOf(submissionField(form).value) + ":" + action.pathname + action.search;
+}
+
+function keptFields(form) {
+  return [...form.elements].filter((each) => each.name && !SKIPPED_TYPES.includes(each.type) && each.type !== undefined);
+}
+
+function isChoice(field) {
+  return field.type === "checkbox" || field.type === "radio";
+}
+
+function draftForms() {
+  return [...document.querySelectorAll("form[method=post]")].filter(
+    (form) => submissionField(form) && !("noDraft" in form.dataset) && keptFields(form).length > 0
+  );
+}
+
+function readDraft(key) {
+  try {
+    return JSON.parse(localStorage.getItem(key));
+  } catch (error) {
+    return null;
+  }
+}
+
+function keepDraft(form) {
+  const fields = keptFields(form).map((each) => [each.name, each.value, isChoice(each) && each.checked]);
+  const seen = [...form.querySelectorAll('input[name="seen"]')].map((each) => each.value);
+  const draft = { at: Date.now(), submission: submissionField(form).value, fields, seen };
+  try {
+    localStorage.setItem(keyOf(form), JSON.stringify(draft));
+  } catch (error) {
+    showNote(form, "This device has no room to keep what you type.");
+  }
+}
+
+function draftKeys() {
+  return Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+}
+
+function showNote(form, text) {
+  let note = form.querySelector(".draft-note");
+  if (!note) {
+    note = document.createElement("p");
+    note.className = "note draft-note";
+    note.setAttribute("role", "status");
+    form.prepend(note);
+  }
+  note.textContent = text;
+  return note;
+}
+
+// A field of the form that has the name and, for a choice, the value of a kept one. Each field is matched once.
+function restoreDraft(form) {
+  const draft = readDraft(keyOf(form));
+  if (!draft) return;
+  const rest = keptFields(form);
+  let isChanged = false;
+  draft.fields.forEach(([name, value, isChecked]) => {
+    const at = rest.findIndex((each) => each.name === name && (!isChoice(each) || each.value === value));
+    if (at < 0) return;
+    const [field] = rest.splice(at, 1);
+    if (isChoice(field)) {
+      isChanged = isChanged || field.checked !== isChecked;
+      field.checked = isChecked;
+    } else if (field.value !== value) {
+      field.value = value;
+      isChanged = true;
+    }
+  });
+  if (!isChanged) return;
+  submissionField(form).value = draft.submission;
+  // The digests of the row that the user saw: the server compares them with the row of today.
+  const seen = form.querySelectorAll('input[name="seen"]');
+  if (seen.length === draft.seen.length) seen.forEach((each, at) => (each.value = draft.seen[at]));
+  const note = showNote(form, "What you typed earlier is back. It is not saved yet. ");
+  const discard = document.createElement("button");
+  discard.type = "button";
+  discard.className = "quiet";
+  discard.textContent = "Discard";
+  discard.addEventListener("click", () => {
+    localStorage.removeItem(keyOf(form));
+    window.location.reload();
+  });
+  note.append(discard);
+}
+
+function removeDrafts(isRemoved) {
+  draftKeys().forEach((key) => {
+    const draft = readDraft(key);
+    if (!draft || Date.now() - draft.at > KEPT_MS || isRemoved(draft)) localStorage.removeItem(key);
+  });
+}
+
+function savedSubmission() {
+  const cookie = document.cookie.split("; ").find((each) => each.startsWith("walkthrough_saved="));
+  return cookie ? cookie.split("=")[1] : "";
+}
+
+async function isServerInReach() {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(), TIMEOUT_MS);
+  try {
+    await fetch(SCRIPT_URL, { method: "HEAD", cache: "no-store", signal: controller.signal });
+    return true;
+  } catch (error) {
+    return false;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function nextAttempt() {
+  return new Promise((resolve) => {
+    setTimeout(resolve, RETRY_MS);
+    window.addEventListener("online", resolve, { once: true });
+  });
+}
+
+async function sendWhenInReach(form, submitter) {
+  waiting.add(form);
+  while (!(await isServerInReach())) {
+    showNote(form, "No network. Nothing is saved yet. The form is sent when the network is back.");
+    await nextAttempt();
+  }
+  waiting.delete(form);
+  passed.add(form);
+  form.requestSubmit(submitter);
+  // A field that the browser refuses stops the submit.
+  setTimeout(() => passed.delete(form), 0);
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.matches(".who")) {
+    const user = userOf(submissionField(form).value);
+    removeDrafts((draft) => userOf(draft.submission) === user);
+    return;
+  }
+  if (!submissionField(form)) return;
+  form.dataset.isSent = "true";
+  if (passed.has(form)) return;
+  event.preventDefault();
+  if (waiting.has(form)) return;
+  if (draftForms().includes(form)) keepDraft(form);
+  sendWhenInReach(form, event.submitter);
+});
+
+["input", "change"].forEach((name) =>
+  document.addEventListener(name, (event) => {
+    const form = event.target.form;
+    if (form && draftForms().includes(form)) keepDraft(form);
+  })
+);
+
+// The browser asks before it leaves a page with ticks that are not saved.
+window.addEventListener("beforeunload", (event) => {
+  const form = document.querySelector("form[data-asks]");
+  if (!form || form.dataset.isSent) return;
+  if ([...form.elements].some((each) => each.checked !== each.defaultChecked)) event.preventDefault();
+});
+
+window.addEventListener("pageshow", () => {
+  document.querySelectorAll("form[data-is-sent]").forEach((form) => delete form.dataset.isSent);
+});
+
+const saved = savedSubmission();
+removeDrafts((draft) => saved !== "" && draft.submission.split(":")[1] === saved);
+// The server has filled in a form that it refused.
+if (!("refused" in document.getElementById("main").dataset)) draftForms().forEach(restoreDraft);

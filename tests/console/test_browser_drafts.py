@@ -1,0 +1,143 @@
+"""Drafts in Chromium: what is typed stays on the device until it is saved, and a form waits for the network."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from tests.clients.server import password_of
+from tests.console.conftest import EMAILS, PHONE, Service
+from tests.console.test_browser_visits import HEADS, visit
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["visit"]
+DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('draft:'))"
+BACK = "What you typed earlier is back."
+
+
+def findings(service: Service, visit: str) -> list[str]:
+    key = visit.rpartition("/")[2]
+    rows = httpx.get(f"{service.url}/findings?inspection_id=eq.{key}&order=id", headers=HEADS).json()
+    return [row["description"] for row in rows]
+
+
+def fill_in(page: object, text: str) -> None:
+    page.get_by_label("Place").fill("3D")
+    page.get_by_label("Description").fill(text)
+    page.get_by_label("Severe", exact=True).check()
+
+
+def test_draft_comes_back_and_goes_when_saved(open_page: Callable, service: Service, visit: str) -> None:
+    page = open_page("mia", size=PHONE)
+    page.goto(visit)
+    fill_in(page, "No alarm")
+
+    page.goto("/console/visits")
+    page.goto(visit)
+    page.get_by_text(BACK).wait_for()
+    assert page.get_by_label("Description").input_value() == "No alarm"
+    assert page.get_by_label("Severe", exact=True).is_checked()
+    page.get_by_role("button", name="Add finding").click()
+    page.get_by_text("Finding added.").wait_for()
+
+    assert page.evaluate(DRAFTS) == []
+    assert page.get_by_label("Description").input_value() == ""
+    assert findings(service, visit) == ["No alarm"]
+
+
+def test_form_without_network_waits_and_is_saved_once(open_page: Callable, service: Service, visit: str) -> None:
+    page = open_page("mia", size=PHONE)
+    page.goto(visit)
+    fill_in(page, "No exit")
+    page.context.set_offline(True)
+
+    page.get_by_role("button", name="Add finding").click()
+    page.get_by_text("No network. Nothing is saved yet.").wait_for()
+    page.get_by_role("button", name="Add finding").click()
+    assert page.get_by_label("Description").input_value() == "No exit"
+    assert findings(service, visit) == []
+    page.context.set_offline(False)
+    page.get_by_text("Finding added.").wait_for()
+
+    assert findings(service, visit) == ["No exit"]
+
+
+def test_form_that_was_sent_unanswered_is_saved_once(open_page: Callable, service: Service, visit: str) -> None:
+    page = open_page("mia", size=PHONE)
+    page.goto(visit)
+    fill_in(page, "No light")
+
+    def lose_answer(route: object) -> None:
+        route.fetch(max_redirects=0)
+        route.abort()
+
+    page.route("**/add/findings", lose_answer)
+    with page.expect_event("requestfailed", lambda request: request.method == "POST"):
+        page.get_by_role("button", name="Add finding").click(no_wait_after=True)
+    page.wait_for_timeout(200)  # Chromium shows its own error page
+    page.unroute("**/add/findings")
+    page.goto(visit)
+    page.get_by_text(BACK).wait_for()
+    page.get_by_role("button", name="Add finding").click()
+    page.get_by_text("Finding added.").wait_for()
+
+    assert findings(service, visit) == ["No light"]
+
+
+def test_draft_is_of_one_user_and_goes_with_the_sign_out(open_page: Callable, visit: str) -> None:
+    page = open_page("mia", anew=True)
+    page.goto(visit)
+    fill_in(page, "Private")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Password").wait_for()
+
+    assert page.evaluate(DRAFTS) == []
+
+
+def test_passwords_are_not_kept(open_page: Callable) -> None:
+    page = open_page("ada")
+    page.goto("/console/account")
+    page.get_by_label("Name", exact=True).fill("Ada L.")
+    for each in page.locator("input[type=password]").all():
+        each.fill("secret-word")
+
+    kept = page.evaluate("JSON.stringify(localStorage)")
+    assert ("Ada L." in kept, "secret-word" in kept) == (True, False)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_form_of_an_ended_session_is_saved_after_the_sign_in(
+    open_page: Callable, service: Service, visit: str, scripts: bool
+) -> None:
+    page = open_page("mia", scripts=scripts, anew=True)
+    page.goto(visit)
+    fill_in(page, "No sign")
+    page.context.clear_cookies()
+
+    page.get_by_role("button", name="Add finding").click()
+    page.get_by_text("Nothing is saved yet.").wait_for()
+    page.get_by_label("E-mail").fill(EMAILS["mia"])
+    page.get_by_label("Password").fill(password_of("mia"))
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("No sign").wait_for()
+    assert findings(service, visit) == []
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Finding added.").wait_for()
+
+    assert findings(service, visit) == ["No sign"]
+
+
+def test_page_asks_before_ticks_are_lost(open_page: Callable) -> None:
+    page = open_page("ada")
+    page.goto("/console/access")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    box = page.locator("input[name=grant]").first
+    box.click()
+    ticked = box.is_checked()
+
+    page.get_by_role("button", name="Show").click(no_wait_after=True)
+    page.wait_for_timeout(300)
+
+    assert (asked, box.is_checked()) == (["beforeunload"], ticked)
