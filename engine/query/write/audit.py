@@ -82,3 +82,27 @@ def record_entry(
         "after": after,
     }
     transaction.run(statement.sql, statement.bind(Binding(parameters=values)))
+
+
+@cache
+def details_statement(database: str) -> Statement:
+    """Return the statement for the details of an actor's entry that stands for no change of a row."""
+    log: Any = AuditLog.__table__
+    parameters = {name: parameter(name, log.c[name].type) for name in ("relation", "row_key", "actor_id", "action")}
+    statement = sa.select(log.c.after).where(*(log.c[name] == value for name, value in parameters.items()))
+    # The index of PostgreSQL has the first 200 characters of the key.
+    statement = statement.where(sa.func.substr(log.c.row_key, 1, 200) == parameters["row_key"])
+    statement = statement.where(log.c.at >= parameter("since", log.c.at.type)).limit(1)
+    return compile_statement(statement, DIALECTS[database].sa_dialect)
+
+
+def read_details(
+    transaction: Transaction, action: str, relation: str, *, actor_id: str, row_key: str, since: datetime.datetime
+) -> dict[str, Any] | None:
+    """Return the details of an entry that `record_entry` has recorded, or None if there is none since this moment."""
+    values = {"action": action, "relation": relation, "actor_id": actor_id, "row_key": row_key}
+    statement = details_statement(transaction.dialect.name)
+    binding = Binding(parameters={**values, "since": write_timestamp(since)})
+    text = transaction.value(statement.sql, statement.bind(binding))
+    details: dict[str, Any] | None = json.loads(text) if isinstance(text, str) else text
+    return details
