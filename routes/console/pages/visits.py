@@ -222,7 +222,7 @@ def form_of(function: str, caller: Caller, key: int) -> FunctionForm:
     title, back = f"{form.verb}: {table.describe(row)}", f"/{NAME}/{key}"
     if function != "close_visit":
         return FunctionForm(title, form.verb, form.fields, back)
-    if row["status"] in CLOSED_STATUSES:
+    if row["status"] in CLOSED_STATUSES and not auth.is_form():  # the function refuses, or answers as the first time
         raise VisitClosed(row["status"])
     warning = closing_warning(caller, key)
     more = ("closing_warning.html", {"text": warning}) if warning else None

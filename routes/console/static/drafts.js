@@ -156,8 +156,7 @@ async function sendWhenInReach(form, submitter) {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches(".who")) {
-    const user = userOf(submissionField(form).value);
-    removeDrafts((draft) => userOf(draft.submission) === user);
+    removeDrafts((draft) => userOf(draft.submission) === form.dataset.user);
     return;
   }
   if (!submissionField(form)) return;
