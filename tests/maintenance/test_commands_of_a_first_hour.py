@@ -157,7 +157,7 @@ LINES = "building_id,inspection_type,date_visited\n1,fire,2026-01-31\n\n,,\n"
         ("buildings", json.dumps([{f"x{n}": 1 for n in range(70_000)}]), ("buildings[0]: ", "at most 100 names")),
         ("buildings", ",".join(f"x{n}" for n in range(101)) + "\n", ("at most 100 names",)),
         ("buildings", json.dumps([{f"x{n}": 1 for n in range(100)}]), ("'x19' and 80 other columns",)),
-        ("users", "name,email,role,password\nX,x@a.org,boss,p\n", ("line 2, column role: ", "users_role_check")),
+        ("users", "name,email,role,client_id\nX,x@a.org,boss,1\n", ("line 2, column role: ", "users_role_check")),
     ],
 )  # fmt: skip
 def test_refused_rows_are_located_as_by_the_api(

@@ -38,6 +38,13 @@ Stop = Callable[[ServerTransaction], int]
 
 
 @pytest.fixture(autouse=True)
+def shipped_time_limits() -> Iterator[None]:
+    databases.restore_time_limits()
+    yield
+    databases.extend_time_limits()
+
+
+@pytest.fixture(autouse=True)
 def _short_grace_period(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (server, transactions):
         monkeypatch.setattr(module, "GRACE_SECONDS", 0.5)
