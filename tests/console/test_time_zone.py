@@ -26,8 +26,8 @@ def clock(app: object, api: Callable) -> SetClock:
     return clock
 
 
-def panel(page: str, kind: str) -> str:
-    found = re.search(rf'<section class="panel {kind}">.*?</section>', page, re.DOTALL)
+def panel(page: str, heading: str) -> str:
+    found = re.search(rf'<section class="panel[^"]*"><h2>{heading} .*?</section>', page, re.DOTALL)
     assert found, page
     return found[0]
 
@@ -38,8 +38,8 @@ def test_day_turns_on_a_running_kiosk_display(clock: SetClock, browse: Callable)
     clock.set(MIDNIGHT)
     pages.append(display.page("/console/kiosk/board"))
 
-    assert ["2026-11-20" in panel(page, "due") for page in pages] == [True, False]
-    assert ["2026-11-20" in panel(page, "late") for page in pages] == [False, True]
+    assert ["2026-11-20" in panel(page, "Due today") for page in pages] == [True, False]
+    assert ["2026-11-20" in panel(page, "Overdue") for page in pages] == [False, True]
     assert "Friday 2026-11-20" in pages[0]
     assert "Saturday 2026-11-21" in pages[1]
 
