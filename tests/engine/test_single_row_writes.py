@@ -15,6 +15,7 @@ from engine.query.catalog import catalog
 from engine.query.rule import Action
 from engine.query.shape import Filter, Node, Shape
 from engine.query.write.statements import WriteBuilder
+from engine.storage.transaction import SqliteTransaction
 from models.fields import Model, Row
 from models.inspection import Inspection
 from tests.conftest import ADA, BOB, MOE, uuid
@@ -163,7 +164,7 @@ def test_update_by_compound_key_changes_one_row(api: Callable) -> None:
 def kinds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the first words of each statement, without BEGIN and COMMIT."""
     run: list[str] = []
-    for kind in (Transaction, ServerTransaction):
+    for kind in (SqliteTransaction, ServerTransaction):
         original = vars(kind)["run"]
 
         def recording(self: Transaction, sql: str, parameters: object = (), original: Callable = original) -> object:
