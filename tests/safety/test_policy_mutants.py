@@ -156,7 +156,7 @@ def grants_of_any_user(patch: Patch, instance: ServiceInstance) -> None:
         grant = alias(grants.model, f"rule_{kind.value}_grants")
         return in_subquery(key, grant.c[grants.target], sa.true())
 
-    patch.setattr(policy, "has_grant", has_grant)
+    patch.setattr(predicates, "has_grant", has_grant)
 
 
 def function_mutants() -> Iterator[Mutant]:
