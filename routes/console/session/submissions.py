@@ -5,7 +5,6 @@ An id names its user and has the signature of the server. A form is shown again 
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +14,7 @@ from flask import Response, g, request
 from werkzeug.datastructures import MultiDict
 
 from models.errors import Fault
+from models.types import new_uuid
 from routes.console.session import auth
 from routes.console.session.redirects import requested_url, safe_redirect
 from routes.postgrest.encoding import decode_pairs
@@ -56,7 +56,7 @@ def write_submission() -> str:
     cookie = g.get("session_cookie")
     if cookie is None:
         return ""
-    text = f"{cookie.user_id}:{uuid.uuid4()}"
+    text = f"{cookie.user_id}:{new_uuid()}"
     return f"{text}:{auth.cookie_signer().sign(f'submission {text}')}"
 
 
