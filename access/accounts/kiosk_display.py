@@ -236,7 +236,7 @@ def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay
 
 
 def with_state(transaction: Transaction, display: KioskDisplay, tokens_since: int) -> KioskDisplay:
-    """Return the display with its end, or with the reason why it shows nothing for now."""
+    """Return the display with its end, or with the reason why it shows nothing."""
     if display.expires_at <= transaction.unix:
         return replace(display, has_ended=True, is_dark_because=EXPIRED)
     if display.created_at < tokens_since:

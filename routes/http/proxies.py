@@ -1,8 +1,8 @@
 """A reverse proxy in front of the service: the address and scheme of its client, and the path prefix.
 
-Only the headers of trusted proxies count: of TRUSTED_PROXIES, and of whoever may open the Unix socket. Below this
-module every path is without the prefix; responses get it here. A proxy that removes the prefix itself sends
-X-Forwarded-Prefix; under URL_PREFIX alone, paths arrive with it.
+The service reads the headers of trusted proxies only: the addresses of TRUSTED_PROXIES, and every client of the Unix
+socket. This module removes the prefix from each request path and adds the prefix to each response. A proxy that removes
+the prefix itself sends X-Forwarded-Prefix. With URL_PREFIX alone, request paths include the prefix.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Form(HTMLParser):
 BLOCK = (
     "/?(?:p|div|section|h[1-3]|form|nav|ul|ol|li|dl|dt|dd|table|caption|thead|tbody|tr|th|td|select|option|details)\\b"
 )
-KEPT = re.compile("(<(?:textarea|pre).*?</(?:textarea|pre)>|value=\"[^\"]*\")", re.DOTALL)
+KEPT = re.compile('(<(?:textarea|pre).*?</(?:textarea|pre)>|value="[^"]*")', re.DOTALL)
 
 
 class PageResponse:
