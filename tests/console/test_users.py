@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -267,3 +267,20 @@ def test_user_of_an_inspector_is_made_and_linked_at_once(browse: Callable, api: 
     assert f"/console/people/{user['id']}" in root.page("/console/inspectors/9")
     assert root.get(path).status_code == 404
     assert browse("ada").get("/console/people/new?inspector=1").status_code == 404
+
+
+@pytest.mark.parametrize(("more", "page"), [({}, "people/new?inspector="), ({"user_id": MIA}, "inspectors/")])
+def test_form_of_a_new_inspector_leads_to_their_user(
+    browse: Callable, api: Callable, more: Mapping[str, str], page: str
+) -> None:
+    root, label = browse("root"), "Create, then make a user to sign in as"
+    assert label in root.page("/console/inspectors/new")
+
+    sent = root.send("/console/inspectors/new", {"name": "Nia Berg", "email": "nia@acme.example", **more, "next": "1"})
+
+    [inspector] = api("service").get("/inspectors?name=eq.Nia Berg").json
+    assert sent.status_code == 303
+    assert sent.headers["Location"].startswith(f"/console/{page}{inspector['id']}")
+    if not more:
+        assert 'value="nia@acme.example"' in root.page(f"/console/people/new?inspector={inspector['id']}")
+    assert label not in root.page(f"/console/inspectors/{inspector['id']}/edit")

@@ -36,6 +36,7 @@ from routes.console.session.redirects import safe_redirect
 from routes.postgrest.requests import UnknownPath
 
 LABEL_CHARACTERS_MAX = 80
+NEXT = "next"  # a button that creates the row and opens the next form
 PREVIEW = "preview"  # a button that shows the form again
 CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
 
@@ -56,6 +57,10 @@ class RecordForm:
     """Returns the values of the form after a button of its part, from the submitted values."""
     find_problems: Callable[[Mapping[str, str]], dict[str, str]] = field(default=lambda texts: {})
     """Returns the problems of the values of a row, by field."""
+    next_label: str = ""
+    """The label of a second button of the form of a new row."""
+    next_path: Callable[[Row, object], str] = field(default=lambda row, key: "")
+    """Returns the path that the second button opens, from the new row and its key. An empty text opens the row."""
 
     def read(self) -> FormValues:
         """Return the values of the submitted form."""
@@ -138,7 +143,8 @@ def create_row(table: Table, caller: Caller, form: FormOf = record_form) -> Resp
 
     def store() -> Response:
         key = queries.insert(table.name, {**values.row, **record.defaults})
-        return redirect_to(table.home(values.row, key), f"{table.label} created.")
+        following = record.next_path(values.row, key) if NEXT in g.form else ""
+        return redirect_to(following or table.home(values.row, key), f"{table.label} created.")
 
     return save(values, store, lambda status: form_page(record, values, None, status))
 
@@ -196,6 +202,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
         values=values,
         more=record.section(values.typed),
         verb="Save" if row else "Create",
+        next_label="" if row else record.next_label,
     )
 
 

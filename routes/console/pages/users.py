@@ -335,7 +335,15 @@ def show_inspector(table: Table, caller: Caller, key: int) -> Response:
 
 @own_form(INSPECTORS)
 def inspector_form(table: Table, caller: Caller) -> RecordForm:
-    return record_form(table, caller, {"user_id": f"role=eq.{LINKED_ROLE}"})
+    """Return the form of an inspector. Its second button leads to the form of their user, unless they have one."""
+    form = record_form(table, caller, {"user_id": f"role=eq.{LINKED_ROLE}"})
+    label = "Create, then make a user to sign in as"
+    return replace(form, next_label=label, next_path=new_user_path)
+
+
+def new_user_path(inspector: Row, key: object) -> str:
+    """Return the path of the form of the inspector's user, or an empty text if the inspector has a user."""
+    return "" if inspector.get("user_id") else f"/people/new?inspector={key}"
 
 
 PRESENTATIONS["users"] = Presentation(
