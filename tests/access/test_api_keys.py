@@ -1,31 +1,19 @@
-"""API keys of users: who makes and revokes them, what they may do, and what ends them."""
+"""API keys of users: who makes and revokes them, and what they may do."""
 
-import logging
 import pathlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from access import session
-from access.accounts import administration, api_key
-from access.accounts.api_key import NewApiKey
-from access.accounts.sign_in import Scope, sign_out
-from access.caller import SERVICE_CALLER, Caller
-from access.roles import GRANT_PROFILES, Role
-from engine.interface.transaction import Transaction
-from engine.maintenance import clock_reset
-from serving.logging import JsonLines
+from access.accounts import api_key
+from tests.access.api_keys import OWN, dump_of, make, of_user, read
 from tests.access.test_access_matrix import READABLE
 from tests.conftest import ADA, BOB, CAST, MIA, MOE, RESOURCES, ROOT, Response
-from tests.support import databases, tokens
+from tests.support import tokens
 from tests.support.access_requests import keys, send_write
 from tests.support.factories import existing_row
 from tests.support.signin import PASSWORDS, Service, error, reused_service
 
-SUPER = Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
-ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
-OWN = "/auth/v1/user/api_keys"
 INVALID = (401, "PGRST302", "Invalid API key")
 READ_ONLY = (403, "42501", "permission denied: the API key is read-only")
 
@@ -34,21 +22,6 @@ READ_ONLY = (403, "42501", "permission denied: the API key is read-only")
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
     with reused_service(tmp_path) as found:
         yield found
-
-
-def of_user(user_id: str) -> str:
-    return f"/auth/v1/admin/users/{user_id}/api_keys"
-
-
-def make(service: Service, who: str, path: str = OWN, **body: object) -> dict:
-    response = service.api(who).post(path, {"name": "MCP server", **body})
-    assert response.status == 200, response.text
-    return response.json
-
-
-def read(service: Service, key: str, path: str = "/buildings?select=id", bearer: str | None = None) -> Response:
-    """Read with a key in the apikey header, alone or beside a bearer token."""
-    return service.api(token=bearer).get(path, headers={"apikey": key})
 
 
 # Where a key stands
@@ -326,239 +299,3 @@ def test_user_has_at_most_100_keys(service: Service, monkeypatch: pytest.MonkeyP
     service.sql("UPDATE api_keys SET expires_at = 1 WHERE id = ?", first["id"])
     make(service, "moe")
     make(service, "mia")
-
-
-# What ends a key
-
-
-def end_by_ban(service: Service) -> None:
-    service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"ban_duration": "24h"})
-
-
-def end_by_sign_out(service: Service) -> None:
-    service.api(token=service.sign_in("moe")["access_token"]).post("/auth/v1/logout?scope=global")
-
-
-def end_by_role(service: Service) -> None:
-    service.api("root").patch(f"/users?id=eq.{MOE}", {"role": "client_admin"})
-
-
-def end_by_client(service: Service) -> None:
-    service.api("root").patch(f"/users?id=eq.{MOE}", {"client_id": 2})
-
-
-def end_by_deletion(service: Service) -> None:
-    service.api("root").delete(f"/users?id=eq.{MOE}")
-
-
-def end_by_password(service: Service) -> None:
-    service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"password": "a new password of moe"})
-
-
-def end_by_own_password(service: Service) -> None:
-    body = {"password": "a new password of moe", "current_password": PASSWORDS["moe"]}
-    assert service.api(token=service.sign_in("moe")["access_token"]).put("/auth/v1/user", body).status == 200
-
-
-def end_by_expiry(service: Service) -> None:
-    service.sql("UPDATE api_keys SET expires_at = ?", int(time.time()))
-
-
-def end_by_deletion_of_the_creator(service: Service) -> None:
-    service.api("root").delete(f"/users?id=eq.{ADA}")
-
-
-def end_by_role_of_the_creator(service: Service) -> None:
-    service.api("root").patch(f"/users?id=eq.{ADA}", {"role": "client_manager"})
-
-
-def end_by_ban_of_the_creator(service: Service) -> None:
-    service.api("root").put(f"/auth/v1/admin/users/{ADA}", {"ban_duration": "24h"})
-
-
-ENDS = {name.removeprefix("end_by_"): end for name, end in dict(globals()).items() if name.startswith("end_by_")}
-
-
-@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_key_ends_with_the_rights_behind_it(service: Service, end: Callable[[Service], None]) -> None:
-    key = make(service, "ada", of_user(MOE))["key"]
-    assert read(service, key).status == 200
-    assert service.api(token=key).get("/auth/v1/user").json["id"] == MOE
-
-    end(service)
-
-    assert read(service, key).refusal == INVALID
-    assert service.api(token=key).post("/buildings", {"name": "x", "client_id": 1}).refusal == INVALID
-    assert error(service.api(token=key).get("/auth/v1/user")) == (401, "no_authorization")
-
-
-def test_temporary_ban_suspends_a_key(service: Service) -> None:
-    key = make(service, "moe")["key"]
-    end_by_ban(service)
-    assert read(service, key).status == 401
-
-    service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"ban_duration": "none"})
-
-    assert read(service, key).status == 200
-
-
-def test_deactivation_in_the_console_ends_a_key(service: Service) -> None:
-    key = make(service, "moe")["key"]
-    with service.app.app_context(), service.app.extensions["walkthrough"].writing() as transaction:
-        administration.ban_user(transaction, SUPER, MOE)
-        administration.unban_user(transaction, SUPER, MOE)
-
-    assert read(service, key).refusal == INVALID
-    assert service.api("ada").get(of_user(MOE)).json == {"api_keys": []}
-
-
-@pytest.mark.sqlite
-def test_reset_of_the_clock_ends_every_key(service: Service) -> None:
-    key = make(service, "moe")["key"]
-    with service.app.app_context():
-        clock_reset.reset_clock(service.app.extensions["walkthrough"])
-
-    assert read(service, key).refusal == INVALID
-    assert service.sql("SELECT count(*) FROM api_keys") == [(0,)]
-
-
-def test_new_user_of_a_deleted_id_has_none_of_its_keys(service: Service) -> None:
-    key = make(service, "moe")["key"]
-    end_by_deletion(service)
-    user = {"id": MOE, "email": "new@acme.example", "name": "New", "role": "client_manager", "client_id": 1}
-    assert service.api("root").post("/users", user).status == 201
-
-    assert read(service, key).refusal == INVALID
-
-
-def test_second_sign_out_in_one_second_ends_a_key_made_between(service: Service) -> None:
-    with service.app.app_context(), service.app.extensions["walkthrough"].writing() as transaction:
-        moe = Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True])
-        sign_out(transaction, moe, Scope.GLOBAL)
-        _, text = api_key.create_key(transaction, moe, MOE, NewApiKey("Thief's"))
-        assert look_up(transaction, text) is not None
-        sign_out(transaction, moe, Scope.GLOBAL)
-        assert look_up(transaction, text) is None
-
-
-def look_up(transaction: Transaction, text: str) -> Caller | None:
-    digest = session.key_digest(text)
-    assert digest is not None
-    try:
-        return session.look_up_key(transaction, digest)
-    except session.InvalidApiKey:
-        return None
-
-
-# What is kept, and where
-
-
-def test_list_of_all_keys_holds_those_that_the_caller_may_revoke(service: Service) -> None:
-    with service.app.app_context(), service.app.extensions["walkthrough"].writing() as transaction:
-        for user_id in (ROOT, ADA, MOE, BOB):
-            api_key.create_key(transaction, SERVICE_CALLER, user_id, NewApiKey(user_id))
-
-        assert {key.user_id for key in api_key.list_keys(transaction, SUPER)} == {ROOT, ADA, MOE, BOB}
-        assert {key.user_id for key in api_key.list_keys(transaction, ADMIN)} == {ADA, MOE}
-
-
-def test_database_export_and_log_hold_no_key(
-    service: Service, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, "walkthrough"):
-        key = make(service, "ada")["key"]
-        service.api(token=key).get(f"/buildings?name=eq.{key}")
-        read(service, key)
-        service.api(token=key + "x").get("/buildings")
-        service.api(token=key).post("/buildings", "not json")
-    archive = tmp_path / "export.json"
-    assert service.app.test_cli_runner().invoke(args=["export", str(archive)]).exit_code == 0
-
-    lines = "\n".join(map(JsonLines().format, caplog.records))
-    stored = str(service.sql("SELECT * FROM api_keys")) + str(service.sql("SELECT * FROM audit_log"))
-    digest = session.key_digest(key)
-    assert '"event": "request"' in lines
-    assert key not in lines + stored + archive.read_text()
-    assert digest is not None
-    assert digest.text in stored
-    assert digest.text not in lines + archive.read_text() + str(service.sql("SELECT * FROM audit_log"))
-
-
-def test_audit_log_records_who_made_and_revoked_a_key(service: Service) -> None:
-    made = make(service, "ada", of_user(MOE), read_only=True)
-    service.api("root").delete(f"{of_user(MOE)}/{made['id']}")
-
-    entries = service.api("ada").get("/audit_log?relation=eq.api_keys&order=id").json
-
-    assert [(each["action"], each["actor_id"], each["client_id"]) for each in entries] == [
-        ("create_api_key", ADA, 1),
-        ("revoke_api_key", ROOT, 1),
-    ]
-    assert entries[0]["row_key"] == made["id"]
-    assert entries[0]["after"] == {"user_id": MOE, "name": "MCP server", "read_only": True}
-
-
-def test_use_is_recorded_after_the_response_and_once_a_minute(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = make(service, "moe")
-    recorded = []
-    monkeypatch.setattr(api_key, "record_use", lambda database, key_id: recorded.append(key_id))
-    app = service.app.test_client()
-    headers = {"apikey": made["key"]}
-
-    response = app.get("/buildings", headers=headers)
-    assert (response.status_code, recorded) == (200, [])
-    response.close()
-    app.get("/buildings", headers=headers).close()
-    service.api("moe").get("/buildings")
-
-    assert recorded == [made["id"]]
-    monkeypatch.setattr(api_key, "USES", {made["id"]: time.monotonic() - 61})
-    app.get("/buildings", headers=headers).close()
-    # Werkzeug's test client may close a response twice; the statement itself stores at most one use a minute.
-    assert recorded[1:]
-    assert set(recorded) == {made["id"]}
-
-
-def test_use_is_stored(service: Service) -> None:
-    made = make(service, "moe")
-    database = service.app.extensions["walkthrough"]
-
-    api_key.record_use(database, made["id"])
-
-    first = service.sql("SELECT last_used_at FROM api_keys")[0][0]
-    assert abs(first - time.time()) < 5
-    service.sql("UPDATE api_keys SET last_used_at = ?", first - 30)
-    api_key.record_use(database, made["id"])
-    assert service.sql("SELECT last_used_at FROM api_keys") == [(first - 30,)]
-    assert service.api("moe").get(OWN).json["api_keys"][0]["last_used_at"] is not None
-
-
-@pytest.mark.sqlite
-def test_use_is_not_recorded_while_the_write_lock_is_held(service: Service) -> None:
-    made = make(service, "moe")
-    database = service.app.extensions["walkthrough"]
-    with database.hold_writer_lock(1.0):
-        api_key.record_use(database, made["id"])
-
-    assert service.sql("SELECT last_used_at FROM api_keys") == [(None,)]
-
-
-def test_look_up_of_a_key_is_one_statement_and_cached(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = session.key_digest(make(service, "moe")["key"])
-    assert digest is not None
-    statements = []
-    one = Transaction.one
-    monkeypatch.setattr(Transaction, "one", lambda self, *sql: statements.append(sql) or one(self, *sql))
-    database = service.app.extensions["walkthrough"]
-    for _ in range(2):
-        with database.reading() as transaction:
-            caller = session.look_up_key(transaction, digest)
-            assert (caller.id, caller.profile) == (MOE, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True])
-
-    assert len([sql for sql in statements if "api_keys" in sql[0]]) == (1 if databases.SERVER is None else 2)
-
-
-def dump_of(service: Service) -> list:
-    return [service.sql(f"SELECT * FROM {table} ORDER BY 1, 2") for table in RESOURCES]

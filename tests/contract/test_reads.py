@@ -3,15 +3,11 @@
 PostgREST returned these responses over the same data. Differences listed in `docs/DIALECT.md` are omitted.
 """
 
-import pathlib
 from collections.abc import Callable
-from urllib.parse import quote
 
 import pytest
 
-from engine.query.dialect import sqlite_functions as functions
 from tests.conftest import Response
-from tests.support import databases
 
 REPRESENTED = "return=representation"
 NEW_YORK = "timezone=America/New_York"
@@ -306,79 +302,6 @@ def test_json_array_index_is_not_a_key(api: Callable) -> None:
     assert response.json == [{"id": 3, "a": None, "status": None}]
 
 
-# ── filters ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("pattern", "found"), [(r"*\**", [3]), (r"*100\*", [3]), (r"Depot*", [3]), (r"\*", []), (r"*\_*", [])]
-)
-def test_asterisk_in_like_becomes_percent_first(api: Callable, pattern: str, found: list[int]) -> None:
-    for operator in ("like", "ilike"):
-        assert ids(api("root").get(f"/buildings?select=id&name={operator}.{pattern}")) == found
-
-
-@pytest.mark.parametrize(
-    ("pattern", "found"),
-    [
-        ("ΑΣ*", ["ΑΣΠΙΔΑ", "Ασπίδα"]),
-        ("*κοσ*", ["ΝΙΚΟΣ ΑΕ", "Νικος"]),
-        ("νικος*", ["ΝΙΚΟΣ ΑΕ", "Νικος"]),
-        ("_stanbul", ["İstanbul"]),
-        ("istanbul", ["İstanbul"]),
-        ("größe*", ["GRÖẞE 1"]),
-    ],
-)
-def test_ilike_is_case_insensitive(api: Callable, pattern: str, found: list[str]) -> None:
-    names = ["Ασπίδα", "ΑΣΠΙΔΑ", "Νικος", "ΝΙΚΟΣ ΑΕ", "İstanbul", "GRÖẞE 1"]
-    api("root").post("/inspectors", [{"name": name} for name in names])
-
-    rows = api("root").get(f"/inspectors?select=name&name=ilike.{quote(pattern)}&order=name").json
-
-    assert sorted(row["name"] for row in rows) == sorted(found)
-
-
-@pytest.mark.parametrize("operator", ["like", "ilike"])
-def test_pattern_ending_in_backslash_is_refused(api: Callable, operator: str) -> None:
-    response = api("root").get(f"/buildings?name={operator}.M%5C")
-
-    assert response.refusal == (400, "22025", "LIKE pattern must not end with escape character")
-
-
-def test_in_list_of_one_empty_text_is_empty(api: Callable) -> None:
-    assert api("root").get('/buildings?id=in.("")').json == []
-    assert len(api("root").get('/inspections?notes=not.in.("")').json) == 9
-    assert ids(api("root").get('/inspections?select=id&notes=in.("",x)')) == [7]
-
-
-@pytest.mark.parametrize(
-    ("condition", "found"),
-    [
-        ("eq(all).{}", [1, 2, 3, 4, 5, 6]),
-        ("like(all).{}", [1, 2, 3, 4, 5, 6]),
-        ("not.gt(any).{}", [1, 2, 3, 4, 5, 6]),
-        ("not.gt(all).{}", []),
-        ("gt(any).{}", []),
-        ("gt(all).{a}", [1, 2, 4, 5, 6]),
-        ("not.gt(all).{a}", []),
-    ],
-)
-def test_null_compared_with_empty_list(api: Callable, condition: str, found: list[int]) -> None:
-    assert ids(api("root").get(f"/buildings?select=id&building_type={condition}&order=id")) == found
-
-
-def test_double_underflow_is_out_of_range(api: Callable) -> None:
-    assert api("root").get("/buildings?latitude=eq.1e-400").code == "22003"
-    assert api("root").get("/buildings?latitude=eq.0e-400").status == 200
-
-
-@pytest.mark.parametrize("tree", ["or=id.eq.1,id.eq.2", "and=id.eq.1", "clients.or=id.eq.1"])
-def test_unparenthesized_logic_tree_is_refused(api: Callable, tree: str) -> None:
-    response = api("root").get(f"/buildings?select=id,clients(id)&{tree}")
-
-    assert (response.status, response.code) == (400, "PGRST100")
-    assert response.message.startswith('"failed to parse logic tree (id.eq.1')
-
-
 # ── pages ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -406,90 +329,3 @@ def test_offset_beyond_last_row_has_preference_applied(api: Callable) -> None:
 
     assert (response.status, response.code) == (416, "PGRST103")
     assert response.headers["Preference-Applied"] == "count=exact, handling=lenient"
-
-
-# ── regular expressions ──────────────────────────────────────────────────────────────────────────────────
-
-
-def test_pattern_matches_line_breaks(api: Callable) -> None:
-    assert api("root").patch("/inspections?id=eq.1", {"notes": "crack\nin wall"}).status == 204
-
-    for pattern, is_found in (
-        ("match.crack.*wall", True),
-        ("imatch.CRACK.IN", True),
-        ("match.^in", False),
-        ("match.crack$", False),
-        ("match.k[^a]i", True),
-    ):
-        found = ids(api("root").get(f"/inspections?id=eq.1&notes={pattern}"))
-        assert found == [1] * is_found, pattern
-
-
-def test_oversized_case_insensitive_pattern_is_refused(api: Callable) -> None:
-    pattern = "(?:[^ks]){1000}" * 17
-
-    response = api("root").get(f"/inspections?notes=imatch.{pattern}")
-
-    assert (response.status, response.code) == (400, "2201B")
-
-
-@pytest.mark.parametrize("operator", ["match", "imatch"])
-def test_regular_expressions_without_re2_are_refused(
-    api: Callable, monkeypatch: pytest.MonkeyPatch, operator: str
-) -> None:
-    monkeypatch.setattr(functions, "re2", None)
-
-    response = api("root").get(f"/inspections?notes={operator}.x")
-
-    assert (response.status, response.code) == (400, "0A000")
-
-
-# ── moments at the ends of the calendar ──────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("stored", "zone", "shown"),
-    [
-        ("9999-12-31T23:59:59+00:00", "Asia/Tokyo", "9999-12-31T23:59:59+00:00"),
-        ("9999-12-31T23:59:59+00:00", "America/New_York", "9999-12-31T18:59:59-05:00"),
-        ("0001-01-01T00:00:00+00:00", "America/New_York", "0001-01-01T00:00:00+00:00"),
-    ],
-)
-def test_timestamp_beyond_zone_range_is_utc(api: Callable, stored: str, zone: str, shown: str) -> None:
-    path = "/client_manager_building_access?building_id=eq.1"
-    assert api("root").patch(path, {"assigned_at": stored}).status == 204
-
-    response = api("root").get(f"{path}&select=assigned_at", prefer=f"timezone={zone}")
-
-    assert (response.status, response.json) == (200, [{"assigned_at": shown}])
-
-
-@pytest.mark.parametrize(
-    ("number", "asked", "printed"),
-    [
-        (42, "latitude", '"latitude":42}'),
-        (42, "latitude::text", '"latitude":"42"}'),
-        (42.5, "latitude", '"latitude":42.5}'),
-        (1.5e-7, "latitude::text", '"latitude":"1.5e-07"}'),
-        (42, "units::numeric", '"units":7}'),
-        (42, "units::float8", '"units":7}'),
-    ],
-)
-def test_numbers_are_formatted_as_in_postgresql(api: Callable, number: float, asked: str, printed: str) -> None:
-    row = {"name": "N", "client_id": 1, "latitude": number, "units": 7}
-    [made] = api("root").post("/buildings?select=id", row, prefer=REPRESENTED).json
-
-    answer = api("root").get(f"/buildings?select={asked}&id=eq.{made['id']}")
-
-    assert printed in answer.text
-
-
-@pytest.mark.sqlite("PostgreSQL always checks constraints")
-@pytest.mark.parametrize(("number", "printed"), [(1e15, "1e+15"), (1234567890123456.0, "1.234567890123456e+15")])
-def test_large_double_is_formatted_as_in_postgresql(
-    api: Callable, tmp_path: pathlib.Path, number: float, printed: str
-) -> None:
-    assert api("root").patch("/buildings?id=eq.1", {"latitude": 42}).status == 204
-    databases.sql_without_checks(tmp_path / "walkthrough.db", f"UPDATE buildings SET latitude = {number} WHERE id = 1")
-
-    assert api("root").get("/buildings?select=latitude::text&id=eq.1").json == [{"latitude": printed}]

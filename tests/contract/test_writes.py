@@ -1,4 +1,4 @@
-"""Responses of writes compared with PostgREST: statuses, single objects, PUT and the order of checks."""
+"""Responses of writes compared with PostgREST: statuses, single objects and the order of checks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from routes.postgrest import representation
-from tests.conftest import MOE, ROOT
+from tests.conftest import MOE
 from tests.contract.test_attacks_writes import NEW_BUILDING, unchanged_after
+from tests.contract.test_upserts import FRESH, MERGE, REPRESENTED
 from tests.support import databases
 from tests.support.signin import open_service
 
@@ -118,107 +119,6 @@ def test_single_object_accepts_one_row_without_representation(
     response = api("root").send(method, path, body, accept=SINGULAR)
 
     assert (response.status, response.text) == (status, "")
-
-
-@pytest.mark.parametrize("body", [[], [NEW_BUILDING]], ids=["no row", "a row"])
-@pytest.mark.parametrize("resolution", ["merge-duplicates", "ignore-duplicates"])
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("on_conflict=nope", (400, "42703")),
-        ("on_conflict=name", (400, "42P10")),
-        ("on_conflict=name&select=nope(*)", (400, "PGRST200")),
-    ],
-)
-def test_on_conflict_is_validated_without_rows(
-    api: Callable, body: list, resolution: str, query: str, expected: tuple[int, str]
-) -> None:
-    """PostgREST always sends the statement to the database."""
-    prefer = f"resolution={resolution}"
-    response = unchanged_after(api, "root", "POST", f"/buildings?{query}", body, prefer=prefer)
-
-    assert (response.status, response.code) == expected
-
-
-@pytest.mark.parametrize("prefer", [None, "return=representation"])
-def test_on_conflict_is_ignored_without_resolution(api: Callable, prefer: str | None) -> None:
-    assert api("root").send("POST", "/buildings?on_conflict=nope", [], prefer=prefer).status == 201
-
-
-MERGE = "resolution=merge-duplicates"
-MERGED = {"id": 1, "name": "Merged", "client_id": 1}
-FRESH = {"id": 600, "name": "Fresh", "client_id": 1}
-
-
-@pytest.mark.parametrize("wanted", ["", ", return=minimal", ", return=representation"])
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [(MERGED, 200), ([MERGED, FRESH], 201), (FRESH, 201), ([], 200)],
-    ids=["merged", "both", "made", "nothing"],
-)
-def test_upsert_without_new_rows_is_200(api: Callable, body: object, status: int, wanted: str) -> None:
-    response = api("root").post("/buildings", body, prefer=MERGE + wanted)
-
-    assert response.status == status
-
-
-@pytest.mark.parametrize("body", [MERGED, FRESH, []], ids=["there", "made", "nothing"])
-def test_upsert_ignoring_duplicates_is_201(api: Callable, body: object) -> None:
-    response = api("root").post("/buildings", body, prefer="resolution=ignore-duplicates")
-
-    assert (response.status, response.text) == (201, "")
-
-
-def test_duplicate_row_in_payload_is_ignored(api: Callable) -> None:
-    """Only a merge cannot affect a row twice."""
-    first, second = {**FRESH, "name": "First"}, {**FRESH, "name": "Second"}
-
-    response = api("root").post(
-        "/buildings?select=id,name", [first, second], prefer="resolution=ignore-duplicates, return=representation"
-    )
-
-    assert (response.status, response.json) == (201, [{"id": 600, "name": "First"}])
-    assert api("root").get("/buildings?id=eq.600&select=name").json == [{"name": "First"}]
-
-
-PUT = {"id": 1, "name": "Put", "client_id": 1}
-REPRESENTED = "return=representation"
-
-
-@pytest.mark.parametrize("query", ["limit=1", "offset=1", "limit=0", "limit=1&offset=0"])
-@pytest.mark.parametrize("body", [PUT, "{"], ids=["row", "no-json"])
-def test_put_refuses_limit_and_offset(api: Callable, query: str, body: object) -> None:
-    response = unchanged_after(api, "root", "PUT", f"/buildings?id=eq.1&{query}", body)
-
-    assert response.refusal == (400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT")
-
-
-@pytest.mark.parametrize("query", ["offset=0", "order=id", "columns=id,name", "on_conflict=name"])
-def test_put_writes_all_columns(api: Callable, query: str) -> None:
-    response = api("root").put(f"/buildings?id=eq.1&{query}&select=name,city", PUT, prefer=REPRESENTED)
-
-    assert (response.status, response.json) == (200, [{"name": "Put", "city": "Boston"}])
-
-
-# the order in which errors of a PUT are reported
-WRONG_PUTS = [
-    ("id=gt.1", "{", 400, "PGRST102"),
-    ("id=gt.1", [PUT, {"id": 1}], 400, "PGRST102"),
-    ("id=gt.1", {**PUT, "nope": 1}, 405, "PGRST105"),
-    ("id=eq.2", {**PUT, "nope": 1}, 400, "PGRST204"),
-    ("id=eq.1", {"name": "Put", "nope": 1}, 400, "PGRST204"),
-    ("id=eq.1", {"name": "Put", "client_id": 1}, 400, "42703"),
-    ("id=eq.x", PUT, 400, "22P02"),
-    ("id=eq.2", PUT, 400, "PGRST115"),
-    ("id=eq.2", {**PUT, "name": None}, 400, "PGRST115"),
-]
-
-
-@pytest.mark.parametrize(("query", "body", "status", "code"), WRONG_PUTS)
-def test_put_validation_order(api: Callable, query: str, body: object, status: int, code: str) -> None:
-    response = unchanged_after(api, "root", "PUT", f"/buildings?{query}", body)
-
-    assert (response.status, response.code) == (status, code)
 
 
 def test_id_cannot_be_set_to_null(api: Callable) -> None:
@@ -429,124 +329,6 @@ def test_invalid_key_precedes_value_errors(api: Callable, target: str, code: str
     response = unchanged_after(api, "root", "POST", f"/buildings?on_conflict={target}", body, prefer=MERGE)
 
     assert (response.status, response.code) == (400, code)
-
-
-# ── rows that name an id beside rows that do not ─────────────────────────────────────────────────────────
-
-DEFAULTS = "return=representation, missing=default"
-TWO_NEW = [{"name": "B", "client_id": 1}, {"name": "C", "client_id": 1}]
-
-
-@pytest.mark.parametrize("who", ["root", "ada"])
-@pytest.mark.parametrize("new", [TWO_NEW, TWO_NEW[:1]], ids=["two-new", "one-new"])
-def test_merge_inserts_rows_without_id(api: Callable, who: str, new: list) -> None:
-    body = [{"id": 1, "name": "A", "client_id": 1}, *new]
-
-    response = api(who).post("/buildings?columns=id,name,client_id&select=id,name", body, prefer=f"{MERGE}, {DEFAULTS}")
-
-    assert response.status == 201, response.text
-    assert [row["name"] for row in response.json] == [row["name"] for row in body]
-    assert [row["id"] for row in response.json] == [1, *range(7, 7 + len(new))]
-
-
-@pytest.mark.parametrize("prefer", [DEFAULTS, f"{DEFAULTS}, resolution=ignore-duplicates"])
-def test_insert_accepts_rows_with_and_without_id(api: Callable, prefer: str) -> None:
-    body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
-
-    response = api("root").post("/buildings?columns=id,name,client_id&select=id", body, prefer=prefer)
-
-    assert (response.status, response.json) == (201, [{"id": 900}, {"id": 901}, {"id": 902}])
-
-
-def test_id_choice_is_refused_beside_rows_without_id(api: Callable) -> None:
-    for merge in ("", f", {MERGE}"):
-        body = [{"id": 900, "name": "A", "client_id": 1}, *TWO_NEW]
-        response = unchanged_after(
-            api, "ada", "POST", "/buildings?columns=id,name,client_id", body,
-            prefer="missing=default" + merge,
-        )  # fmt: skip
-
-        assert (response.status, response.code) == (400, "428C9")
-
-
-@pytest.mark.parametrize("column", ["id", "created_at", "updated_at"])
-def test_generated_column_error_matches_postgresql(api: Callable, column: str) -> None:
-    value = 1 if column == "id" else "2020-01-01"
-
-    made = unchanged_after(api, "ada", "POST", "/buildings", {"name": "N", "client_id": 1, column: value})
-    changed = unchanged_after(api, "ada", "PATCH", "/buildings?id=eq.1", {column: value})
-
-    assert made.message == f'cannot insert a non-DEFAULT value into column "{column}"'
-    assert changed.message == f'column "{column}" can only be updated to DEFAULT'
-
-
-def test_merging_a_row_twice_is_refused(api: Callable) -> None:
-    body = [MERGED, *TWO_NEW, MERGED]
-    response = unchanged_after(
-        api, "root", "POST", "/buildings?columns=id,name,client_id", body,
-        prefer=f"missing=default, {MERGE}",
-    )  # fmt: skip
-
-    assert (response.status, response.code) == (400, "21000")
-
-
-def test_missing_listed_id_is_not_chosen_with_missing_default(api: Callable) -> None:
-    for prefer in ("missing=default", f"missing=default, {MERGE}"):
-        response = api("ada").post(LISTED, TWO_NEW, prefer=prefer)
-
-        assert response.status == 201, response.text
-
-
-# ── what a change fills by itself ────────────────────────────────────────────────────────────────────────
-
-GRANT = f"/client_manager_building_access?manager_id=eq.{MOE}&building_id=eq.1"
-
-
-def test_update_sets_missing_listed_column_to_default(api: Callable) -> None:
-    old = api("root").patch(GRANT, {"assigned_at": "2001-01-01T00:00:00Z"})
-    response = api("root").patch(
-        f"{GRANT}&columns=assigned_at,assigned_by&select=assigned_at,assigned_by", {}, prefer=DEFAULTS
-    )
-
-    assert (old.status, response.status) == (204, 200)
-    (row,) = response.json
-    assert row["assigned_at"] > "2026"
-    assert row["assigned_by"] == ROOT
-
-
-def test_update_sets_missing_listed_column_to_null(api: Callable) -> None:
-    response = api("root").patch("/buildings?id=eq.1&columns=floors&select=floors", {}, prefer=REPRESENTED)
-
-    assert (response.status, response.json) == (200, [{"floors": None}])
-
-
-# ── ids that are changed ─────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        ("/buildings", {"name": "N", "client_id": 1}),
-        ("/clients", {"name": "N"}),
-        ("/inspectors", {"name": "N"}),
-        ("/inspections", {"building_id": 1, "inspection_type": "fire"}),
-        ("/reports_lead", {"inspection_id": 2, "gun_id": 1}),
-    ],
-    ids=lambda made: made[0],
-)
-@pytest.mark.parametrize("stays", [True, False], ids=["stays", "deleted"])
-def test_changed_id_is_not_generated_again(api: Callable, made: tuple, stays: bool) -> None:
-    path, body = made
-    root = api("root")
-    prefer = REPRESENTED
-    first = root.post(f"{path}?select=id", body, prefer=prefer).json[0]["id"]
-    assert root.patch(f"{path}?id=eq.{first}", {"id": first + 5}).status == 204
-    if not stays:
-        assert root.delete(f"{path}?id=eq.{first + 5}").status == 204
-
-    response = root.post(f"{path}?select=id", body, prefer=prefer)
-
-    assert (response.status, response.json) == (201, [{"id": first + 6}])
 
 
 # ── more rows than a response holds ──────────────────────────────────────────────────────────────────────

@@ -7,11 +7,11 @@ import pytest
 
 from tests.clients.server import serving
 from tests.conftest import Database, api_over
-from tests.contract import test_recorded_responses, test_reported_inputs
+from tests.contract import test_error_rows, test_recorded_responses, test_reported_inputs
 from tests.support import databases
 from tests.support.http_app import HttpApp
 
-for module in (test_recorded_responses, test_reported_inputs):
+for module in (test_recorded_responses, test_reported_inputs, test_error_rows):
     globals().update({name: each for name, each in vars(module).items() if name.startswith("test_")})
 
 

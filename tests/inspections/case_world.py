@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from tests.conftest import BOB, DATASET, MIA, MOE, ROOT
+from tests.conftest import BOB, DATASET, MIA, MOE, ROOT, Response
 
 MOMENT = "2026-11-20T14:05:00+00:00"
 TODAY, TOMORROW = "2026-11-20", "2026-11-21"
@@ -23,6 +23,10 @@ HIDDEN, MISSING = 5, 999
 STATUSES = {OPEN: "open", FIXED: "fixed", VERIFIED: "verified", WAIVED: "waived"}
 CLOSED_AT = "2026-11-19T09:00:00+00:00"
 DUE_AT = "2026-12-19T23:59:59+00:00"
+
+
+CALLS = {"start_visit": {}, "close_visit": {"p_status": "completed"}, "reinspect": {"p_date_visited": "2026-12-15"}}
+VISITS = {"start_visit": SCHEDULED, "close_visit": SCHEDULED, "reinspect": FAILED}
 
 
 def times() -> dict:
@@ -76,3 +80,13 @@ def stored_findings(api: Callable) -> list:
     """Return the findings and their events as stored."""
     tables = (api("root").get(f"/{name}?order=id") for name in ("findings", "finding_events"))
     return [table.json for table in tables]
+
+
+def call(case: Callable, who: str, function: str, key: int | None = None, **arguments: object) -> Response:
+    key = VISITS[function] if key is None else key
+    return case(who).rpc(function, {"p_inspection_id": key, **CALLS[function], **arguments})
+
+
+def visit_row(case: Callable, key: int) -> dict:
+    [row] = case("root").get(f"/inspections?id=eq.{key}").json
+    return row
