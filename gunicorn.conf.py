@@ -27,7 +27,7 @@ from routes.http import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
 from serving import shutdown  # noqa: E402
 from serving.standard_error import STANDARD_ERROR  # noqa: E402
-from serving.start import checks, descriptors, memory, ports  # noqa: E402
+from serving.start import checks, descriptors, ports  # noqa: E402
 from serving.worker import limits  # noqa: E402
 
 Setting = TypeVar("Setting")
@@ -121,7 +121,6 @@ worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else Non
 
 def on_starting(server: Arbiter) -> None:
     os.register_at_fork(after_in_parent=shutdown.unblock_stop_signals)
-    memory.share_one_arena()
     try:
         configuration.refuse_debugging()
         is_missing_keys = configuration.is_missing_keys()

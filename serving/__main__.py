@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import config
 from engine.storage.server_lock import AlreadyServed, is_served
@@ -21,6 +21,9 @@ from serving.start import checks as start
 from serving.start import demo
 from serving.start.commands import CommandFailed
 from serving.start.ports import address_text
+
+ALLOCATOR: Final = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(1 << 20)}
+"""Settings of glibc for the server: all threads share one heap, and blocks of 1 MiB and more return to the system."""
 
 
 def main(arguments: list[str]) -> None:
@@ -81,7 +84,7 @@ def _become_gunicorn(environ: dict[str, str]) -> NoReturn:
     """Replace this process with the server."""
     gunicorn = [sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"]
     os.chdir(config.PROJECT)
-    os.execve(sys.executable, gunicorn, environ)  # noqa: S606
+    os.execve(sys.executable, gunicorn, {**ALLOCATOR, **environ})  # noqa: S606
 
 
 def _warn_without_keys(settings: config.Settings) -> None:

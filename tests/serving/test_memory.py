@@ -1,11 +1,7 @@
-"""Memory of workers: no PostgreSQL modules without need, and one arena of glibc.
-
-tests/http/test_running.py checks the arenas of a running service.
-"""
+"""Memory of workers: a service on a file imports no PostgreSQL module."""
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import sys
 from pathlib import Path
@@ -15,24 +11,6 @@ import pytest
 from tests.support import databases
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
-MALLOC_INFO_SCRIPT = """
-import ctypes, sys, threading
-from serving.start import memory
-if sys.argv[1] == "shared":
-    assert memory.share_one_arena()
-together = threading.Barrier(4)
-threads = [threading.Thread(target=together.wait) for _ in range(4)]
-for each in threads:
-    each.start()
-for each in threads:
-    each.join()
-libc = ctypes.CDLL(None)
-libc.fdopen.restype = ctypes.c_void_p
-account = ctypes.c_void_p(libc.fdopen(1, b"w"))
-libc.malloc_info(0, account)
-libc.fflush(account)
-"""
-
 SQLITE_SCRIPT = """
 import sys
 from app import create_app
@@ -68,21 +46,3 @@ def test_postgresql_modules_are_imported_before_the_fork(tmp_path: Path) -> None
     result = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
 
     assert result.stdout.split() == []
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="no glibc")
-@pytest.mark.parametrize(("mode", "has_one_arena"), [("shared", True), ("as it is", False)])
-def test_threads_allocate_from_one_arena(mode: str, has_one_arena: bool) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", MALLOC_INFO_SCRIPT, mode], cwd=PROJECT, capture_output=True, text=True, check=True
-    )
-
-    assert (result.stdout.count("<heap nr=") == 1) is has_one_arena
-
-
-def test_other_c_library_is_not_configured(monkeypatch: pytest.MonkeyPatch) -> None:
-    from serving.start import memory
-
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
-
-    assert memory.share_one_arena() is False

@@ -87,6 +87,10 @@ def test_every_other_file_is_named() -> None:
     assert unnamed == []
 
 
+def test_no_file_is_a_database() -> None:
+    assert [name(path) for path in files() if path.read_bytes().startswith(b"SQLite format 3")] == []
+
+
 @cache
 def text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
