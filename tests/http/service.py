@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from serving.__main__ import ALLOCATOR
 from tests.conftest import CAST
 from tests.durability.served import Answer, Served
 from tests.support import databases, tokens
@@ -32,7 +33,7 @@ MARGIN_SECONDS = 1.8  # for a busy machine
 def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> Served:
     """Return the service over a copy of a database, on either engine. It is not started."""
     directory.mkdir(mode=0o700)
-    own = Served(directory, application, {"LOG_LEVEL": "info"})
+    own = Served(directory, application, {"LOG_LEVEL": "info", **ALLOCATOR})
     databases.copy(file, own.database)
     if own.database.exists():
         own.database.chmod(0o600)
