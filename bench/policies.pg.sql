@@ -83,7 +83,7 @@ create function api.get_inspections_dashboard_summary_fast() returns json stable
                 as upcoming,
             count(*) filter (where i.status = 'completed' and i.date_visited >= date_trunc('month', current_date)
                 and i.date_visited < date_trunc('month', current_date) + interval '1 month') as completed_this_month,
-            max(i.date_visited) filter (where i.status = 'completed' and i.date_visited <= current_date) as last_inspection,
+            max(i.date_visited) filter (where i.status in ('completed', 'failed') and i.date_visited <= current_date) as last_inspection,
             min(i.date_visited) filter (where i.status = 'scheduled' and i.date_visited >= current_date) as next_inspection
         from api.inspections i group by i.status, i.inspection_type)
     select json_build_object(

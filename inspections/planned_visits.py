@@ -18,7 +18,7 @@ from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.domain_rules import Key
 from engine.query.write.insert import keys_as_json
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import delete_rows, insert_rows, read_rows, update_row, update_rows
+from inspections.writes import delete_rows, insert_rows, read_rows, update_row_with_rules, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
 from models.types import BIGINT
@@ -260,7 +260,7 @@ def follow_schedule(transaction: Transaction, planned: PlannedVisit, following: 
         "date_visited": occurrence.due_on.isoformat(),
         "created_at": transaction.now,
     }
-    update_row(transaction, "inspections", planned.inspection_id, inspection)
+    update_row_with_rules(transaction, "inspections", planned.inspection_id, inspection)
     plan = {"occurrence": occurrence.number, "due_on": occurrence.due_on.isoformat()}
     update_rows(transaction, TABLE, [(planned.inspection_id,)], plan)
 

@@ -38,7 +38,7 @@ from inspections.faults import (
     VisitWithoutResult,
 )
 from inspections.planned_visits import PlannedVisit
-from inspections.writes import update_row
+from inspections.writes import update_row_with_rules
 from models import Inspection, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
@@ -56,7 +56,7 @@ from models.vocabulary import (
 
 TABLE = Inspection.__tablename__
 
-OUTCOMES = {COMPLETED: DONE, FAILED: DONE, CANCELLED: CANCELLED}
+OUTCOME_OF_STATUS = {COMPLETED: DONE, FAILED: DONE, CANCELLED: CANCELLED}
 """The outcome of a planned visit, by the status that closes its inspection."""
 
 
@@ -150,7 +150,7 @@ def close_visit(
     changes = {"status": status, "date_visited": day}
     if notes is not None:
         changes["notes"] = read_string(f"{visit.notes}\n{notes}" if visit.notes else notes)
-    update_row(transaction, TABLE, visit.id, changes)
+    update_row_with_rules(transaction, TABLE, visit.id, changes)
     reinspection = None
     if reinspect_on is not None:
         reinspection, _ = add_round(transaction, visit.case_id, visit.id, reinspect_on, None)
@@ -212,7 +212,7 @@ def take_results_back(transaction: Transaction, planned: Iterable[PlannedVisit])
 
 def close_planned_visits(transaction: Transaction, open_visits: Sequence[PlannedVisit]) -> None:
     """Give the open planned visits of closed inspections their outcome, and make the next inspections."""
-    closed = [(each, OUTCOMES[each.status]) for each in open_visits if each.status in OUTCOMES]
+    closed = [(each, OUTCOME_OF_STATUS[each.status]) for each in open_visits if each.status in OUTCOME_OF_STATUS]
     for outcome in (DONE, CANCELLED):
         planned_visits.set_outcome(transaction, [each for each, given in closed if given == outcome], outcome)
     next_visits = [each.next_visit(outcome, transaction.today) for each, outcome in closed]
@@ -235,7 +235,7 @@ def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) ->
     if visit.status in CLOSED_STATUSES:
         raise VisitNotStartable(visit.status)
     day = transaction.today.isoformat()
-    update_row(transaction, TABLE, visit.id, {"status": IN_PROGRESS, "date_visited": day})
+    update_row_with_rules(transaction, TABLE, visit.id, {"status": IN_PROGRESS, "date_visited": day})
     return StartedVisit(IN_PROGRESS, day)
 
 

@@ -62,8 +62,8 @@ def update_rows(transaction: Transaction, table: str, keys: Sequence[Key], chang
     transaction.run(statement.sql, statement.bind(Binding(keys=keys_as_json(keys), new=tuple(new.values()))))
 
 
-def update_row(transaction: Transaction, table: str, row_id: int, changes: Row) -> None:
-    """Set columns of the row with this id to JSON values. Domain rules run, too."""
+def update_row_with_rules(transaction: Transaction, table: str, row_id: int, changes: Row) -> None:
+    """Set columns of the row with this id to JSON values, and run the domain rules of its table."""
     execute.update(
         transaction,
         UNRESTRICTED,

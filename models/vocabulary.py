@@ -1,4 +1,7 @@
-"""The words that columns hold: statuses, types, severities, outcomes, kinds and units. No other module spells them."""
+"""The words that columns hold: statuses, types, severities, outcomes, kinds and units.
+
+Only the default of FINDING_DEADLINES in settings.py repeats words.
+"""
 
 from __future__ import annotations
 

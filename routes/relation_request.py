@@ -113,8 +113,8 @@ class RelationRequest:
         if preferences.handling is Handling.STRICT and bound is not None and count > bound:
             raise requests.TooManyAffected(count)
 
-    def is_small(self, rows: int) -> bool:
-        """Return whether a write of at most `rows` rows is cheap: a short body and no embeds in the response."""
+    def is_brief_for(self, rows: int) -> bool:
+        """Return whether a write of at most `rows` rows is brief: a short body and no embeds in the response."""
         return (
             rows <= BRIEF_ROWS_MAX
             and self.body_bytes <= BRIEF_BYTES_MAX

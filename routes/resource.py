@@ -51,7 +51,7 @@ def blueprint(model: type[Model]) -> Blueprint:
         insertion = read_insertion(request, request.columns_payload())
         if not insertion.rows:
             return request.write_response(request.write_no_rows(insertion), Operation.INSERT)
-        request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_small(len(insertion.rows))
+        request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_brief_for(len(insertion.rows))
         insert = partial(execute.insert, insertion=insertion)
         return request.write_response(write(request, actions_of(insertion), insert), Operation.INSERT)
 
@@ -79,7 +79,7 @@ def blueprint(model: type[Model]) -> Blueprint:
         request.is_brief = (
             requests.filters_one_row(request.query, relation)
             and not any(relation.affects_other_rows(name) for name in changes)
-            and request.is_small(1)
+            and request.is_brief_for(1)
         )
         update = partial(execute.update, query=request.query, changes=changes)
         return request.write_response(write(request, (Action.UPDATE,), update), Operation.UPDATE)
