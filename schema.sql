@@ -11,10 +11,14 @@
 CREATE TABLE clients (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     name       TEXT NOT NULL,
+    address    TEXT,
+    phone      TEXT,
     created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL,
     CONSTRAINT clients_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT clients_name_check CHECK (length(CAST(name AS BLOB)) <= 65536),
+    CONSTRAINT clients_address_check CHECK (length(CAST(address AS BLOB)) <= 65536),
+    CONSTRAINT clients_phone_check CHECK (length(CAST(phone AS BLOB)) <= 65536),
     CONSTRAINT clients_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT clients_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
 ) STRICT;
@@ -106,6 +110,36 @@ CREATE INDEX buildings_client_id ON buildings (client_id, name);
 CREATE INDEX buildings_client_city ON buildings (client_id, city, name);
 CREATE INDEX buildings_city ON buildings (city, name);
 
+-- The year, parcel, owner and use of a building: what lead reports and intervals of inspections depend on.
+-- client_id is hidden and equals that of the row in buildings. The compound foreign key enforces this.
+CREATE TABLE building_details (
+    building_id    INTEGER PRIMARY KEY,
+    year_built     INTEGER,
+    parcel         TEXT,
+    owner_name     TEXT,
+    owner_address  TEXT,
+    owner_phone    TEXT,
+    child_occupied TEXT,
+    hazard_class   TEXT,
+    created_at     TEXT NOT NULL,
+    updated_at     TEXT NOT NULL,
+    client_id      INTEGER NOT NULL,
+    CONSTRAINT building_details_building_id_fkey FOREIGN KEY (building_id, client_id)
+        REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT building_details_year_built_check CHECK (year_built BETWEEN 1600 AND 2100),
+    CONSTRAINT building_details_parcel_check CHECK (length(CAST(parcel AS BLOB)) <= 65536),
+    CONSTRAINT building_details_owner_name_check CHECK (length(CAST(owner_name AS BLOB)) <= 65536),
+    CONSTRAINT building_details_owner_address_check CHECK (length(CAST(owner_address AS BLOB)) <= 65536),
+    CONSTRAINT building_details_owner_phone_check CHECK (length(CAST(owner_phone AS BLOB)) <= 65536),
+    CONSTRAINT building_details_child_occupied_check CHECK (child_occupied IN ('yes', 'no', 'unknown')),
+    CONSTRAINT building_details_hazard_class_check CHECK (hazard_class IN ('high', 'moderate', 'low')),
+    CONSTRAINT building_details_created_at_check
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT building_details_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX building_details_client_id ON building_details (client_id);
+
 -- An inspection of a building: its type, date, status, inspector and notes.
 -- client_id is hidden and equals that of the row in buildings. The compound foreign key enforces this.
 CREATE TABLE inspections (
@@ -140,22 +174,167 @@ CREATE INDEX inspections_client_building ON inspections (client_id, building_id,
 CREATE INDEX inspections_client_inspector ON inspections (client_id, inspector_id);
 CREATE INDEX inspections_client_status ON inspections (client_id, status, date_visited, id, inspection_type);
 
--- One XRF reading of an inspection.
+-- One lead-paint reading of an inspection.
 -- client_id is hidden and equals that of the row in inspections. Triggers enforce this.
 CREATE TABLE reports_lead (
-    id            INTEGER PRIMARY KEY AUTOINCREMENT,
-    inspection_id INTEGER NOT NULL,
-    gun_id        INTEGER,
-    result        TEXT,
-    client_id     INTEGER NOT NULL,
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    inspection_id  INTEGER NOT NULL,
+    gun_id         INTEGER,
+    result         TEXT,
+    reading_no     INTEGER,
+    taken_at       TEXT,
+    dwelling       TEXT,
+    room           TEXT,
+    wall           TEXT,
+    component      TEXT,
+    substrate      TEXT,
+    color          TEXT,
+    condition      TEXT,
+    lead_mg_cm2    REAL,
+    qualifier      TEXT,
+    method         TEXT NOT NULL DEFAULT 'xrf',
+    classification TEXT,
+    voided         TEXT,
+    ref            TEXT,
+    note           TEXT,
+    client_id      INTEGER NOT NULL,
+    CONSTRAINT reports_lead_ref_key UNIQUE (ref),
     CONSTRAINT reports_lead_inspection_id_fkey FOREIGN KEY (inspection_id)
         REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
     CONSTRAINT reports_lead_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT reports_lead_gun_id_check CHECK (gun_id BETWEEN -2147483648 AND 2147483647),
-    CONSTRAINT reports_lead_result_check CHECK (length(CAST(result AS BLOB)) <= 65536)
+    CONSTRAINT reports_lead_result_check CHECK (length(CAST(result AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_reading_no_check CHECK (reading_no BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT reports_lead_taken_at_check CHECK (taken_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT reports_lead_dwelling_check CHECK (length(CAST(dwelling AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_room_check CHECK (length(CAST(room AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_wall_check CHECK (length(CAST(wall AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_component_check CHECK (length(CAST(component AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_substrate_check CHECK (length(CAST(substrate AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_color_check CHECK (length(CAST(color AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_condition_check CHECK (length(CAST(condition AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_lead_mg_cm2_check CHECK (lead_mg_cm2 BETWEEN 0 AND 100),
+    CONSTRAINT reports_lead_qualifier_check CHECK (qualifier IN ('<', '>')),
+    CONSTRAINT reports_lead_method_check CHECK (method IN ('xrf', 'paint_chip', 'assumed')),
+    CONSTRAINT reports_lead_classification_check CHECK (classification IN ('positive', 'negative', 'inconclusive')),
+    CONSTRAINT reports_lead_voided_check CHECK (length(CAST(voided AS BLOB)) <= 65536),
+    CONSTRAINT reports_lead_ref_check CHECK (length(ref) = 36 AND ref = lower(ref)),
+    CONSTRAINT reports_lead_note_check CHECK (length(CAST(note AS BLOB)) <= 65536)
 ) STRICT;
+CREATE UNIQUE INDEX reports_lead_reading_key ON reports_lead (inspection_id, gun_id, reading_no, taken_at) WHERE reading_no IS NOT NULL;
 CREATE INDEX reports_lead_inspection_id ON reports_lead (inspection_id);
 CREATE INDEX reports_lead_client_id ON reports_lead (client_id);
+
+-- Three measurements of a standard with an XRF analyzer, before, between and after the readings of an inspection.
+-- The check passes if the mean lies within the limits of the device at that moment.
+-- client_id is hidden and equals that of the row in inspections. Triggers enforce this.
+CREATE TABLE calibration_checks (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    inspection_id INTEGER NOT NULL,
+    gun_id        INTEGER NOT NULL,
+    taken_at      TEXT NOT NULL,
+    first         REAL NOT NULL,
+    second        REAL NOT NULL,
+    third         REAL NOT NULL,
+    mean          REAL,
+    result        TEXT,
+    check_low     REAL,
+    check_high    REAL,
+    ref           TEXT,
+    note          TEXT,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT calibration_checks_ref_key UNIQUE (ref),
+    CONSTRAINT calibration_checks_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT calibration_checks_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT calibration_checks_gun_id_check CHECK (gun_id BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT calibration_checks_taken_at_check
+        CHECK (taken_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT calibration_checks_first_check CHECK (first BETWEEN 0 AND 50),
+    CONSTRAINT calibration_checks_second_check CHECK (second BETWEEN 0 AND 50),
+    CONSTRAINT calibration_checks_third_check CHECK (third BETWEEN 0 AND 50),
+    CONSTRAINT calibration_checks_result_check CHECK (result IN ('pass', 'fail')),
+    CONSTRAINT calibration_checks_ref_check CHECK (length(ref) = 36 AND ref = lower(ref)),
+    CONSTRAINT calibration_checks_note_check CHECK (length(CAST(note AS BLOB)) <= 65536),
+    CONSTRAINT calibration_checks_created_at_check
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT calibration_checks_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX calibration_checks_inspection_id ON calibration_checks (inspection_id);
+CREATE INDEX calibration_checks_client_id ON calibration_checks (client_id);
+
+-- An XRF analyzer with the limits of its performance characteristic sheet. Readings name its `gun_id`.
+CREATE TABLE xrf_instruments (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    gun_id           INTEGER NOT NULL,
+    client_id        INTEGER,
+    make             TEXT NOT NULL,
+    model            TEXT NOT NULL,
+    serial           TEXT NOT NULL,
+    mode             TEXT,
+    sheet            TEXT,
+    sheet_on         TEXT,
+    standard         REAL NOT NULL DEFAULT 1.02,
+    check_low        REAL NOT NULL DEFAULT 0.8,
+    check_high       REAL NOT NULL DEFAULT 1.2,
+    check_minutes    INTEGER NOT NULL DEFAULT 240,
+    negative_below   REAL NOT NULL DEFAULT 1,
+    positive_from    REAL NOT NULL DEFAULT 1,
+    serviced_on      TEXT,
+    service_due_on   TEXT,
+    leak_test_due_on TEXT,
+    retired_on       TEXT,
+    created_at       TEXT NOT NULL,
+    updated_at       TEXT NOT NULL,
+    CONSTRAINT xrf_instruments_gun_id_key UNIQUE (gun_id),
+    CONSTRAINT xrf_instruments_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
+    CONSTRAINT xrf_instruments_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT xrf_instruments_gun_id_check CHECK (gun_id BETWEEN -2147483648 AND 2147483647),
+    CONSTRAINT xrf_instruments_make_check CHECK (length(CAST(make AS BLOB)) <= 65536),
+    CONSTRAINT xrf_instruments_model_check CHECK (length(CAST(model AS BLOB)) <= 65536),
+    CONSTRAINT xrf_instruments_serial_check CHECK (length(CAST(serial AS BLOB)) <= 65536),
+    CONSTRAINT xrf_instruments_mode_check CHECK (length(CAST(mode AS BLOB)) <= 65536),
+    CONSTRAINT xrf_instruments_sheet_check CHECK (length(CAST(sheet AS BLOB)) <= 65536),
+    CONSTRAINT xrf_instruments_sheet_on_check CHECK (sheet_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT xrf_instruments_standard_check CHECK (standard BETWEEN 0 AND 50),
+    CONSTRAINT xrf_instruments_check_low_check CHECK (check_low BETWEEN 0 AND 50),
+    CONSTRAINT xrf_instruments_check_high_check CHECK (check_high BETWEEN 0 AND 50),
+    CONSTRAINT xrf_instruments_check_minutes_check CHECK (check_minutes BETWEEN 15 AND 1440),
+    CONSTRAINT xrf_instruments_negative_below_check CHECK (negative_below BETWEEN 0 AND 100),
+    CONSTRAINT xrf_instruments_positive_from_check CHECK (positive_from BETWEEN 0 AND 100),
+    CONSTRAINT xrf_instruments_serviced_on_check CHECK (serviced_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT xrf_instruments_service_due_on_check
+        CHECK (service_due_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT xrf_instruments_leak_test_due_on_check
+        CHECK (leak_test_due_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT xrf_instruments_retired_on_check CHECK (retired_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT xrf_instruments_created_at_check
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT xrf_instruments_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX xrf_instruments_client_id ON xrf_instruments (client_id);
+
+-- The limits of an instrument for a substrate, where its sheet has others. Substrates compare without case.
+CREATE TABLE xrf_limits (
+    gun_id         INTEGER NOT NULL,
+    substrate      TEXT NOT NULL,
+    negative_below REAL NOT NULL,
+    positive_from  REAL NOT NULL,
+    created_at     TEXT NOT NULL,
+    updated_at     TEXT NOT NULL,
+    CONSTRAINT xrf_limits_pkey PRIMARY KEY (gun_id, substrate),
+    CONSTRAINT xrf_limits_gun_id_fkey FOREIGN KEY (gun_id)
+        REFERENCES xrf_instruments (gun_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT xrf_limits_substrate_check CHECK (length(CAST(substrate AS BLOB)) <= 65536),
+    CONSTRAINT xrf_limits_negative_below_check CHECK (negative_below BETWEEN 0 AND 100),
+    CONSTRAINT xrf_limits_positive_from_check CHECK (positive_from BETWEEN 0 AND 100),
+    CONSTRAINT xrf_limits_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT xrf_limits_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT, WITHOUT ROWID;
 
 -- A recurring inspection of a building. Each schedule has at most one open inspection.
 -- client_id is hidden and equals that of the row in buildings. The compound foreign key enforces this.
@@ -543,6 +722,12 @@ BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
 CREATE TRIGGER reports_lead_client_update BEFORE UPDATE OF inspection_id, client_id ON reports_lead
 WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
 BEGIN SELECT RAISE(ABORT, 'check:reports_lead_client_id_check'); END;
+CREATE TRIGGER calibration_checks_client_insert BEFORE INSERT ON calibration_checks
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:calibration_checks_client_id_check'); END;
+CREATE TRIGGER calibration_checks_client_update BEFORE UPDATE OF inspection_id, client_id ON calibration_checks
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:calibration_checks_client_id_check'); END;
 CREATE TRIGGER inspection_plans_client_insert BEFORE INSERT ON inspection_plans
 WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
 BEGIN SELECT RAISE(ABORT, 'check:inspection_plans_client_id_check'); END;
@@ -573,6 +758,10 @@ CREATE TRIGGER inspections_ids AFTER UPDATE OF id ON inspections
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'inspections'; END;
 CREATE TRIGGER reports_lead_ids AFTER UPDATE OF id ON reports_lead
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'reports_lead'; END;
+CREATE TRIGGER calibration_checks_ids AFTER UPDATE OF id ON calibration_checks
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'calibration_checks'; END;
+CREATE TRIGGER xrf_instruments_ids AFTER UPDATE OF id ON xrf_instruments
+BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'xrf_instruments'; END;
 CREATE TRIGGER schedules_ids AFTER UPDATE OF id ON schedules
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'schedules'; END;
 CREATE TRIGGER findings_ids AFTER UPDATE OF id ON findings
@@ -646,6 +835,7 @@ CREATE TRIGGER inspections_moved AFTER UPDATE OF client_id ON inspections
 WHEN OLD.client_id IS NOT NEW.client_id
 BEGIN
     UPDATE reports_lead SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
+    UPDATE calibration_checks SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     UPDATE inspection_plans SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     UPDATE findings SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
@@ -688,7 +878,8 @@ BEGIN
     SELECT at, actor_id,
         'insert', 'clients', NEW.id, NEW.id, NULL,
         json_object(
-            'id', NEW.id, 'name', NEW.name, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'id', NEW.id, 'name', NEW.name, 'address', NEW.address, 'phone', NEW.phone, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER clients_audit_delete BEFORE DELETE ON clients
@@ -697,7 +888,8 @@ BEGIN
     SELECT at, actor_id,
         'delete', 'clients', OLD.id, OLD.id,
         json_object(
-            'id', OLD.id, 'name', OLD.name, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'id', OLD.id, 'name', OLD.name, 'address', OLD.address, 'phone', OLD.phone, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
         NULL
     FROM audit_context;
 END;
@@ -709,16 +901,20 @@ BEGIN
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'name' AS name, OLD.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
+            SELECT 'address' AS name, OLD.address AS value WHERE OLD.address IS NOT NEW.address UNION ALL
+            SELECT 'phone' AS name, OLD.phone AS value WHERE OLD.phone IS NOT NEW.phone UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
             SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'name' AS name, NEW.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
+            SELECT 'address' AS name, NEW.address AS value WHERE OLD.address IS NOT NEW.address UNION ALL
+            SELECT 'phone' AS name, NEW.phone AS value WHERE OLD.phone IS NOT NEW.phone UNION ALL
             SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
             SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
     FROM audit_context WHERE
-        OLD.id IS NOT NEW.id OR OLD.name IS NOT NEW.name OR OLD.created_at IS NOT NEW.created_at OR
-        OLD.updated_at IS NOT NEW.updated_at;
+        OLD.id IS NOT NEW.id OR OLD.name IS NOT NEW.name OR OLD.address IS NOT NEW.address OR
+        OLD.phone IS NOT NEW.phone OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
 END;
 CREATE TRIGGER users_audit_insert AFTER INSERT ON users
 BEGIN
@@ -937,6 +1133,89 @@ BEGIN
             'floors', NEW.floors, 'units', NEW.units)
     FROM audit_context;
 END;
+CREATE TRIGGER building_details_audit_insert AFTER INSERT ON building_details
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'building_details', NEW.building_id, NEW.client_id, NULL,
+        json_object(
+            'building_id', NEW.building_id, 'year_built', NEW.year_built, 'parcel', NEW.parcel,
+            'owner_name', NEW.owner_name, 'owner_address', NEW.owner_address, 'owner_phone', NEW.owner_phone,
+            'child_occupied', NEW.child_occupied, 'hazard_class', NEW.hazard_class, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER building_details_audit_delete BEFORE DELETE ON building_details
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'building_details', OLD.building_id, OLD.client_id,
+        json_object(
+            'building_id', OLD.building_id, 'year_built', OLD.year_built, 'parcel', OLD.parcel,
+            'owner_name', OLD.owner_name, 'owner_address', OLD.owner_address, 'owner_phone', OLD.owner_phone,
+            'child_occupied', OLD.child_occupied, 'hazard_class', OLD.hazard_class, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER building_details_audit_update AFTER UPDATE ON building_details
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'building_details', NEW.building_id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'building_id' AS name, OLD.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'year_built' AS name, OLD.year_built AS value WHERE OLD.year_built IS NOT NEW.year_built UNION ALL
+            SELECT 'parcel' AS name, OLD.parcel AS value WHERE OLD.parcel IS NOT NEW.parcel UNION ALL
+            SELECT 'owner_name' AS name, OLD.owner_name AS value WHERE OLD.owner_name IS NOT NEW.owner_name UNION ALL
+            SELECT 'owner_address' AS name, OLD.owner_address AS value WHERE OLD.owner_address IS NOT NEW.owner_address UNION ALL
+            SELECT 'owner_phone' AS name, OLD.owner_phone AS value WHERE OLD.owner_phone IS NOT NEW.owner_phone UNION ALL
+            SELECT 'child_occupied' AS name, OLD.child_occupied AS value WHERE OLD.child_occupied IS NOT NEW.child_occupied UNION ALL
+            SELECT 'hazard_class' AS name, OLD.hazard_class AS value WHERE OLD.hazard_class IS NOT NEW.hazard_class UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'building_id' AS name, NEW.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'year_built' AS name, NEW.year_built AS value WHERE OLD.year_built IS NOT NEW.year_built UNION ALL
+            SELECT 'parcel' AS name, NEW.parcel AS value WHERE OLD.parcel IS NOT NEW.parcel UNION ALL
+            SELECT 'owner_name' AS name, NEW.owner_name AS value WHERE OLD.owner_name IS NOT NEW.owner_name UNION ALL
+            SELECT 'owner_address' AS name, NEW.owner_address AS value WHERE OLD.owner_address IS NOT NEW.owner_address UNION ALL
+            SELECT 'owner_phone' AS name, NEW.owner_phone AS value WHERE OLD.owner_phone IS NOT NEW.owner_phone UNION ALL
+            SELECT 'child_occupied' AS name, NEW.child_occupied AS value WHERE OLD.child_occupied IS NOT NEW.child_occupied UNION ALL
+            SELECT 'hazard_class' AS name, NEW.hazard_class AS value WHERE OLD.hazard_class IS NOT NEW.hazard_class UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.building_id IS NOT NEW.building_id OR OLD.year_built IS NOT NEW.year_built OR OLD.parcel IS NOT NEW.parcel OR
+        OLD.owner_name IS NOT NEW.owner_name OR OLD.owner_address IS NOT NEW.owner_address OR
+        OLD.owner_phone IS NOT NEW.owner_phone OR OLD.child_occupied IS NOT NEW.child_occupied OR
+        OLD.hazard_class IS NOT NEW.hazard_class OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER building_details_audit_move AFTER UPDATE ON building_details
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'building_details', OLD.building_id, OLD.client_id,
+        json_object(
+            'building_id', OLD.building_id, 'year_built', OLD.year_built, 'parcel', OLD.parcel,
+            'owner_name', OLD.owner_name, 'owner_address', OLD.owner_address, 'owner_phone', OLD.owner_phone,
+            'child_occupied', OLD.child_occupied, 'hazard_class', OLD.hazard_class, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'building_details', NEW.building_id, NEW.client_id, NULL,
+        json_object(
+            'building_id', NEW.building_id, 'year_built', NEW.year_built, 'parcel', NEW.parcel,
+            'owner_name', NEW.owner_name, 'owner_address', NEW.owner_address, 'owner_phone', NEW.owner_phone,
+            'child_occupied', NEW.child_occupied, 'hazard_class', NEW.hazard_class, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
 CREATE TRIGGER inspections_audit_insert AFTER INSERT ON inspections
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -1019,7 +1298,12 @@ BEGIN
     SELECT at, actor_id,
         'insert', 'reports_lead', NEW.id, NEW.client_id, NULL,
         json_object(
-            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'result', NEW.result)
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'result', NEW.result,
+            'reading_no', NEW.reading_no, 'taken_at', NEW.taken_at, 'dwelling', NEW.dwelling, 'room', NEW.room,
+            'wall', NEW.wall, 'component', NEW.component, 'substrate', NEW.substrate, 'color', NEW.color,
+            'condition', NEW.condition, 'lead_mg_cm2', NEW.lead_mg_cm2, 'qualifier', NEW.qualifier,
+            'method', NEW.method, 'classification', NEW.classification, 'voided', NEW.voided, 'ref', NEW.ref,
+            'note', NEW.note)
     FROM audit_context;
 END;
 CREATE TRIGGER reports_lead_audit_delete BEFORE DELETE ON reports_lead
@@ -1028,7 +1312,12 @@ BEGIN
     SELECT at, actor_id,
         'delete', 'reports_lead', OLD.id, OLD.client_id,
         json_object(
-            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'result', OLD.result),
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'result', OLD.result,
+            'reading_no', OLD.reading_no, 'taken_at', OLD.taken_at, 'dwelling', OLD.dwelling, 'room', OLD.room,
+            'wall', OLD.wall, 'component', OLD.component, 'substrate', OLD.substrate, 'color', OLD.color,
+            'condition', OLD.condition, 'lead_mg_cm2', OLD.lead_mg_cm2, 'qualifier', OLD.qualifier,
+            'method', OLD.method, 'classification', OLD.classification, 'voided', OLD.voided, 'ref', OLD.ref,
+            'note', OLD.note),
         NULL
     FROM audit_context;
 END;
@@ -1042,15 +1331,53 @@ BEGIN
             SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
             SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
-            SELECT 'result' AS name, OLD.result AS value WHERE OLD.result IS NOT NEW.result)),
+            SELECT 'result' AS name, OLD.result AS value WHERE OLD.result IS NOT NEW.result UNION ALL
+            SELECT 'reading_no' AS name, OLD.reading_no AS value WHERE OLD.reading_no IS NOT NEW.reading_no UNION ALL
+            SELECT 'taken_at' AS name, OLD.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'dwelling' AS name, OLD.dwelling AS value WHERE OLD.dwelling IS NOT NEW.dwelling UNION ALL
+            SELECT 'room' AS name, OLD.room AS value WHERE OLD.room IS NOT NEW.room UNION ALL
+            SELECT 'wall' AS name, OLD.wall AS value WHERE OLD.wall IS NOT NEW.wall UNION ALL
+            SELECT 'component' AS name, OLD.component AS value WHERE OLD.component IS NOT NEW.component UNION ALL
+            SELECT 'substrate' AS name, OLD.substrate AS value WHERE OLD.substrate IS NOT NEW.substrate UNION ALL
+            SELECT 'color' AS name, OLD.color AS value WHERE OLD.color IS NOT NEW.color UNION ALL
+            SELECT 'condition' AS name, OLD.condition AS value WHERE OLD.condition IS NOT NEW.condition UNION ALL
+            SELECT 'lead_mg_cm2' AS name, OLD.lead_mg_cm2 AS value WHERE OLD.lead_mg_cm2 IS NOT NEW.lead_mg_cm2 UNION ALL
+            SELECT 'qualifier' AS name, OLD.qualifier AS value WHERE OLD.qualifier IS NOT NEW.qualifier UNION ALL
+            SELECT 'method' AS name, OLD.method AS value WHERE OLD.method IS NOT NEW.method UNION ALL
+            SELECT 'classification' AS name, OLD.classification AS value WHERE OLD.classification IS NOT NEW.classification UNION ALL
+            SELECT 'voided' AS name, OLD.voided AS value WHERE OLD.voided IS NOT NEW.voided UNION ALL
+            SELECT 'ref' AS name, OLD.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'note' AS name, OLD.note AS value WHERE OLD.note IS NOT NEW.note)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
             SELECT 'gun_id' AS name, NEW.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
-            SELECT 'result' AS name, NEW.result AS value WHERE OLD.result IS NOT NEW.result))
+            SELECT 'result' AS name, NEW.result AS value WHERE OLD.result IS NOT NEW.result UNION ALL
+            SELECT 'reading_no' AS name, NEW.reading_no AS value WHERE OLD.reading_no IS NOT NEW.reading_no UNION ALL
+            SELECT 'taken_at' AS name, NEW.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'dwelling' AS name, NEW.dwelling AS value WHERE OLD.dwelling IS NOT NEW.dwelling UNION ALL
+            SELECT 'room' AS name, NEW.room AS value WHERE OLD.room IS NOT NEW.room UNION ALL
+            SELECT 'wall' AS name, NEW.wall AS value WHERE OLD.wall IS NOT NEW.wall UNION ALL
+            SELECT 'component' AS name, NEW.component AS value WHERE OLD.component IS NOT NEW.component UNION ALL
+            SELECT 'substrate' AS name, NEW.substrate AS value WHERE OLD.substrate IS NOT NEW.substrate UNION ALL
+            SELECT 'color' AS name, NEW.color AS value WHERE OLD.color IS NOT NEW.color UNION ALL
+            SELECT 'condition' AS name, NEW.condition AS value WHERE OLD.condition IS NOT NEW.condition UNION ALL
+            SELECT 'lead_mg_cm2' AS name, NEW.lead_mg_cm2 AS value WHERE OLD.lead_mg_cm2 IS NOT NEW.lead_mg_cm2 UNION ALL
+            SELECT 'qualifier' AS name, NEW.qualifier AS value WHERE OLD.qualifier IS NOT NEW.qualifier UNION ALL
+            SELECT 'method' AS name, NEW.method AS value WHERE OLD.method IS NOT NEW.method UNION ALL
+            SELECT 'classification' AS name, NEW.classification AS value WHERE OLD.classification IS NOT NEW.classification UNION ALL
+            SELECT 'voided' AS name, NEW.voided AS value WHERE OLD.voided IS NOT NEW.voided UNION ALL
+            SELECT 'ref' AS name, NEW.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'note' AS name, NEW.note AS value WHERE OLD.note IS NOT NEW.note))
     FROM audit_context WHERE
         OLD.id IS NOT NEW.id OR OLD.inspection_id IS NOT NEW.inspection_id OR OLD.gun_id IS NOT NEW.gun_id OR
-        OLD.result IS NOT NEW.result;
+        OLD.result IS NOT NEW.result OR OLD.reading_no IS NOT NEW.reading_no OR OLD.taken_at IS NOT NEW.taken_at OR
+        OLD.dwelling IS NOT NEW.dwelling OR OLD.room IS NOT NEW.room OR OLD.wall IS NOT NEW.wall OR
+        OLD.component IS NOT NEW.component OR OLD.substrate IS NOT NEW.substrate OR OLD.color IS NOT NEW.color OR
+        OLD.condition IS NOT NEW.condition OR OLD.lead_mg_cm2 IS NOT NEW.lead_mg_cm2 OR
+        OLD.qualifier IS NOT NEW.qualifier OR OLD.method IS NOT NEW.method OR
+        OLD.classification IS NOT NEW.classification OR OLD.voided IS NOT NEW.voided OR OLD.ref IS NOT NEW.ref OR
+        OLD.note IS NOT NEW.note;
 END;
 CREATE TRIGGER reports_lead_audit_move AFTER UPDATE ON reports_lead
 WHEN OLD.client_id IS NOT NEW.client_id
@@ -1059,15 +1386,284 @@ BEGIN
     SELECT at, actor_id,
         'delete', 'reports_lead', OLD.id, OLD.client_id,
         json_object(
-            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'result', OLD.result),
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'result', OLD.result,
+            'reading_no', OLD.reading_no, 'taken_at', OLD.taken_at, 'dwelling', OLD.dwelling, 'room', OLD.room,
+            'wall', OLD.wall, 'component', OLD.component, 'substrate', OLD.substrate, 'color', OLD.color,
+            'condition', OLD.condition, 'lead_mg_cm2', OLD.lead_mg_cm2, 'qualifier', OLD.qualifier,
+            'method', OLD.method, 'classification', OLD.classification, 'voided', OLD.voided, 'ref', OLD.ref,
+            'note', OLD.note),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
         'insert', 'reports_lead', NEW.id, NEW.client_id, NULL,
         json_object(
-            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'result', NEW.result)
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'result', NEW.result,
+            'reading_no', NEW.reading_no, 'taken_at', NEW.taken_at, 'dwelling', NEW.dwelling, 'room', NEW.room,
+            'wall', NEW.wall, 'component', NEW.component, 'substrate', NEW.substrate, 'color', NEW.color,
+            'condition', NEW.condition, 'lead_mg_cm2', NEW.lead_mg_cm2, 'qualifier', NEW.qualifier,
+            'method', NEW.method, 'classification', NEW.classification, 'voided', NEW.voided, 'ref', NEW.ref,
+            'note', NEW.note)
     FROM audit_context;
+END;
+CREATE TRIGGER calibration_checks_audit_insert AFTER INSERT ON calibration_checks
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'calibration_checks', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'taken_at', NEW.taken_at,
+            'first', NEW.first, 'second', NEW.second, 'third', NEW.third, 'mean', NEW.mean, 'result', NEW.result,
+            'check_low', NEW.check_low, 'check_high', NEW.check_high, 'ref', NEW.ref, 'note', NEW.note,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER calibration_checks_audit_delete BEFORE DELETE ON calibration_checks
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'calibration_checks', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'taken_at', OLD.taken_at,
+            'first', OLD.first, 'second', OLD.second, 'third', OLD.third, 'mean', OLD.mean, 'result', OLD.result,
+            'check_low', OLD.check_low, 'check_high', OLD.check_high, 'ref', OLD.ref, 'note', OLD.note,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER calibration_checks_audit_update AFTER UPDATE ON calibration_checks
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'calibration_checks', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'taken_at' AS name, OLD.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'first' AS name, OLD.first AS value WHERE OLD.first IS NOT NEW.first UNION ALL
+            SELECT 'second' AS name, OLD.second AS value WHERE OLD.second IS NOT NEW.second UNION ALL
+            SELECT 'third' AS name, OLD.third AS value WHERE OLD.third IS NOT NEW.third UNION ALL
+            SELECT 'mean' AS name, OLD.mean AS value WHERE OLD.mean IS NOT NEW.mean UNION ALL
+            SELECT 'result' AS name, OLD.result AS value WHERE OLD.result IS NOT NEW.result UNION ALL
+            SELECT 'check_low' AS name, OLD.check_low AS value WHERE OLD.check_low IS NOT NEW.check_low UNION ALL
+            SELECT 'check_high' AS name, OLD.check_high AS value WHERE OLD.check_high IS NOT NEW.check_high UNION ALL
+            SELECT 'ref' AS name, OLD.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'note' AS name, OLD.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'gun_id' AS name, NEW.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'taken_at' AS name, NEW.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'first' AS name, NEW.first AS value WHERE OLD.first IS NOT NEW.first UNION ALL
+            SELECT 'second' AS name, NEW.second AS value WHERE OLD.second IS NOT NEW.second UNION ALL
+            SELECT 'third' AS name, NEW.third AS value WHERE OLD.third IS NOT NEW.third UNION ALL
+            SELECT 'mean' AS name, NEW.mean AS value WHERE OLD.mean IS NOT NEW.mean UNION ALL
+            SELECT 'result' AS name, NEW.result AS value WHERE OLD.result IS NOT NEW.result UNION ALL
+            SELECT 'check_low' AS name, NEW.check_low AS value WHERE OLD.check_low IS NOT NEW.check_low UNION ALL
+            SELECT 'check_high' AS name, NEW.check_high AS value WHERE OLD.check_high IS NOT NEW.check_high UNION ALL
+            SELECT 'ref' AS name, NEW.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
+            SELECT 'note' AS name, NEW.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.inspection_id IS NOT NEW.inspection_id OR OLD.gun_id IS NOT NEW.gun_id OR
+        OLD.taken_at IS NOT NEW.taken_at OR OLD.first IS NOT NEW.first OR OLD.second IS NOT NEW.second OR
+        OLD.third IS NOT NEW.third OR OLD.mean IS NOT NEW.mean OR OLD.result IS NOT NEW.result OR
+        OLD.check_low IS NOT NEW.check_low OR OLD.check_high IS NOT NEW.check_high OR OLD.ref IS NOT NEW.ref OR
+        OLD.note IS NOT NEW.note OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER calibration_checks_audit_move AFTER UPDATE ON calibration_checks
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'calibration_checks', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'taken_at', OLD.taken_at,
+            'first', OLD.first, 'second', OLD.second, 'third', OLD.third, 'mean', OLD.mean, 'result', OLD.result,
+            'check_low', OLD.check_low, 'check_high', OLD.check_high, 'ref', OLD.ref, 'note', OLD.note,
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'calibration_checks', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'taken_at', NEW.taken_at,
+            'first', NEW.first, 'second', NEW.second, 'third', NEW.third, 'mean', NEW.mean, 'result', NEW.result,
+            'check_low', NEW.check_low, 'check_high', NEW.check_high, 'ref', NEW.ref, 'note', NEW.note,
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_instruments_audit_insert AFTER INSERT ON xrf_instruments
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'xrf_instruments', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'gun_id', NEW.gun_id, 'client_id', NEW.client_id, 'make', NEW.make, 'model', NEW.model,
+            'serial', NEW.serial, 'mode', NEW.mode, 'sheet', NEW.sheet, 'sheet_on', NEW.sheet_on,
+            'standard', NEW.standard, 'check_low', NEW.check_low, 'check_high', NEW.check_high,
+            'check_minutes', NEW.check_minutes, 'negative_below', NEW.negative_below,
+            'positive_from', NEW.positive_from, 'serviced_on', NEW.serviced_on, 'service_due_on', NEW.service_due_on,
+            'leak_test_due_on', NEW.leak_test_due_on, 'retired_on', NEW.retired_on, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_instruments_audit_delete BEFORE DELETE ON xrf_instruments
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'xrf_instruments', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'gun_id', OLD.gun_id, 'client_id', OLD.client_id, 'make', OLD.make, 'model', OLD.model,
+            'serial', OLD.serial, 'mode', OLD.mode, 'sheet', OLD.sheet, 'sheet_on', OLD.sheet_on,
+            'standard', OLD.standard, 'check_low', OLD.check_low, 'check_high', OLD.check_high,
+            'check_minutes', OLD.check_minutes, 'negative_below', OLD.negative_below,
+            'positive_from', OLD.positive_from, 'serviced_on', OLD.serviced_on, 'service_due_on', OLD.service_due_on,
+            'leak_test_due_on', OLD.leak_test_due_on, 'retired_on', OLD.retired_on, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_instruments_audit_update AFTER UPDATE ON xrf_instruments
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'xrf_instruments', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'client_id' AS name, OLD.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'make' AS name, OLD.make AS value WHERE OLD.make IS NOT NEW.make UNION ALL
+            SELECT 'model' AS name, OLD.model AS value WHERE OLD.model IS NOT NEW.model UNION ALL
+            SELECT 'serial' AS name, OLD.serial AS value WHERE OLD.serial IS NOT NEW.serial UNION ALL
+            SELECT 'mode' AS name, OLD.mode AS value WHERE OLD.mode IS NOT NEW.mode UNION ALL
+            SELECT 'sheet' AS name, OLD.sheet AS value WHERE OLD.sheet IS NOT NEW.sheet UNION ALL
+            SELECT 'sheet_on' AS name, OLD.sheet_on AS value WHERE OLD.sheet_on IS NOT NEW.sheet_on UNION ALL
+            SELECT 'standard' AS name, OLD.standard AS value WHERE OLD.standard IS NOT NEW.standard UNION ALL
+            SELECT 'check_low' AS name, OLD.check_low AS value WHERE OLD.check_low IS NOT NEW.check_low UNION ALL
+            SELECT 'check_high' AS name, OLD.check_high AS value WHERE OLD.check_high IS NOT NEW.check_high UNION ALL
+            SELECT 'check_minutes' AS name, OLD.check_minutes AS value WHERE OLD.check_minutes IS NOT NEW.check_minutes UNION ALL
+            SELECT 'negative_below' AS name, OLD.negative_below AS value WHERE OLD.negative_below IS NOT NEW.negative_below UNION ALL
+            SELECT 'positive_from' AS name, OLD.positive_from AS value WHERE OLD.positive_from IS NOT NEW.positive_from UNION ALL
+            SELECT 'serviced_on' AS name, OLD.serviced_on AS value WHERE OLD.serviced_on IS NOT NEW.serviced_on UNION ALL
+            SELECT 'service_due_on' AS name, OLD.service_due_on AS value WHERE OLD.service_due_on IS NOT NEW.service_due_on UNION ALL
+            SELECT 'leak_test_due_on' AS name, OLD.leak_test_due_on AS value WHERE OLD.leak_test_due_on IS NOT NEW.leak_test_due_on UNION ALL
+            SELECT 'retired_on' AS name, OLD.retired_on AS value WHERE OLD.retired_on IS NOT NEW.retired_on UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'gun_id' AS name, NEW.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'client_id' AS name, NEW.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'make' AS name, NEW.make AS value WHERE OLD.make IS NOT NEW.make UNION ALL
+            SELECT 'model' AS name, NEW.model AS value WHERE OLD.model IS NOT NEW.model UNION ALL
+            SELECT 'serial' AS name, NEW.serial AS value WHERE OLD.serial IS NOT NEW.serial UNION ALL
+            SELECT 'mode' AS name, NEW.mode AS value WHERE OLD.mode IS NOT NEW.mode UNION ALL
+            SELECT 'sheet' AS name, NEW.sheet AS value WHERE OLD.sheet IS NOT NEW.sheet UNION ALL
+            SELECT 'sheet_on' AS name, NEW.sheet_on AS value WHERE OLD.sheet_on IS NOT NEW.sheet_on UNION ALL
+            SELECT 'standard' AS name, NEW.standard AS value WHERE OLD.standard IS NOT NEW.standard UNION ALL
+            SELECT 'check_low' AS name, NEW.check_low AS value WHERE OLD.check_low IS NOT NEW.check_low UNION ALL
+            SELECT 'check_high' AS name, NEW.check_high AS value WHERE OLD.check_high IS NOT NEW.check_high UNION ALL
+            SELECT 'check_minutes' AS name, NEW.check_minutes AS value WHERE OLD.check_minutes IS NOT NEW.check_minutes UNION ALL
+            SELECT 'negative_below' AS name, NEW.negative_below AS value WHERE OLD.negative_below IS NOT NEW.negative_below UNION ALL
+            SELECT 'positive_from' AS name, NEW.positive_from AS value WHERE OLD.positive_from IS NOT NEW.positive_from UNION ALL
+            SELECT 'serviced_on' AS name, NEW.serviced_on AS value WHERE OLD.serviced_on IS NOT NEW.serviced_on UNION ALL
+            SELECT 'service_due_on' AS name, NEW.service_due_on AS value WHERE OLD.service_due_on IS NOT NEW.service_due_on UNION ALL
+            SELECT 'leak_test_due_on' AS name, NEW.leak_test_due_on AS value WHERE OLD.leak_test_due_on IS NOT NEW.leak_test_due_on UNION ALL
+            SELECT 'retired_on' AS name, NEW.retired_on AS value WHERE OLD.retired_on IS NOT NEW.retired_on UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.gun_id IS NOT NEW.gun_id OR OLD.client_id IS NOT NEW.client_id OR
+        OLD.make IS NOT NEW.make OR OLD.model IS NOT NEW.model OR OLD.serial IS NOT NEW.serial OR
+        OLD.mode IS NOT NEW.mode OR OLD.sheet IS NOT NEW.sheet OR OLD.sheet_on IS NOT NEW.sheet_on OR
+        OLD.standard IS NOT NEW.standard OR OLD.check_low IS NOT NEW.check_low OR OLD.check_high IS NOT NEW.check_high OR
+        OLD.check_minutes IS NOT NEW.check_minutes OR OLD.negative_below IS NOT NEW.negative_below OR
+        OLD.positive_from IS NOT NEW.positive_from OR OLD.serviced_on IS NOT NEW.serviced_on OR
+        OLD.service_due_on IS NOT NEW.service_due_on OR OLD.leak_test_due_on IS NOT NEW.leak_test_due_on OR
+        OLD.retired_on IS NOT NEW.retired_on OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER xrf_instruments_audit_move AFTER UPDATE ON xrf_instruments
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'xrf_instruments', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'gun_id', OLD.gun_id, 'client_id', OLD.client_id, 'make', OLD.make, 'model', OLD.model,
+            'serial', OLD.serial, 'mode', OLD.mode, 'sheet', OLD.sheet, 'sheet_on', OLD.sheet_on,
+            'standard', OLD.standard, 'check_low', OLD.check_low, 'check_high', OLD.check_high,
+            'check_minutes', OLD.check_minutes, 'negative_below', OLD.negative_below,
+            'positive_from', OLD.positive_from, 'serviced_on', OLD.serviced_on, 'service_due_on', OLD.service_due_on,
+            'leak_test_due_on', OLD.leak_test_due_on, 'retired_on', OLD.retired_on, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'xrf_instruments', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'gun_id', NEW.gun_id, 'client_id', NEW.client_id, 'make', NEW.make, 'model', NEW.model,
+            'serial', NEW.serial, 'mode', NEW.mode, 'sheet', NEW.sheet, 'sheet_on', NEW.sheet_on,
+            'standard', NEW.standard, 'check_low', NEW.check_low, 'check_high', NEW.check_high,
+            'check_minutes', NEW.check_minutes, 'negative_below', NEW.negative_below,
+            'positive_from', NEW.positive_from, 'serviced_on', NEW.serviced_on, 'service_due_on', NEW.service_due_on,
+            'leak_test_due_on', NEW.leak_test_due_on, 'retired_on', NEW.retired_on, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_limits_audit_insert AFTER INSERT ON xrf_limits
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate, NULL, NULL,
+        json_object(
+            'gun_id', NEW.gun_id, 'substrate', NEW.substrate, 'negative_below', NEW.negative_below,
+            'positive_from', NEW.positive_from, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_limits_audit_delete BEFORE DELETE ON xrf_limits
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'xrf_limits', OLD.gun_id || ',' || OLD.substrate, NULL,
+        json_object(
+            'gun_id', OLD.gun_id, 'substrate', OLD.substrate, 'negative_below', OLD.negative_below,
+            'positive_from', OLD.positive_from, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER xrf_limits_audit_update AFTER UPDATE ON xrf_limits
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate, NULL,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'substrate' AS name, OLD.substrate AS value WHERE OLD.substrate IS NOT NEW.substrate UNION ALL
+            SELECT 'negative_below' AS name, OLD.negative_below AS value WHERE OLD.negative_below IS NOT NEW.negative_below UNION ALL
+            SELECT 'positive_from' AS name, OLD.positive_from AS value WHERE OLD.positive_from IS NOT NEW.positive_from UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'gun_id' AS name, NEW.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
+            SELECT 'substrate' AS name, NEW.substrate AS value WHERE OLD.substrate IS NOT NEW.substrate UNION ALL
+            SELECT 'negative_below' AS name, NEW.negative_below AS value WHERE OLD.negative_below IS NOT NEW.negative_below UNION ALL
+            SELECT 'positive_from' AS name, NEW.positive_from AS value WHERE OLD.positive_from IS NOT NEW.positive_from UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.gun_id IS NOT NEW.gun_id OR OLD.substrate IS NOT NEW.substrate OR
+        OLD.negative_below IS NOT NEW.negative_below OR OLD.positive_from IS NOT NEW.positive_from OR
+        OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
 END;
 CREATE TRIGGER schedules_audit_insert AFTER INSERT ON schedules
 BEGIN

@@ -28,7 +28,10 @@ from access.predicates import (
     inspection_grant,
     no_row,
     of_own_case,
+    of_own_instrument,
     of_own_visit,
+    of_shared_instrument,
+    of_used_instrument,
     of_visible_building,
     of_visible_finding,
     of_visible_inspection,
@@ -39,11 +42,13 @@ from access.predicates import (
     own_manager,
     own_user,
     own_visit,
+    shared,
     signed_by_caller_or_unsigned,
     through_building,
     to_caller,
     to_own_manager,
     to_own_user,
+    used_in_visible_inspection,
     visible_by_claim,
 )
 from access.roles import GRANT_PROFILES, GrantKind, GrantProfile, Role
@@ -51,6 +56,8 @@ from engine.query.rule import Action, ReadScope
 from models import (
     AuditLog,
     Building,
+    BuildingDetail,
+    CalibrationCheck,
     Client,
     ClientAdminBuildingAccess,
     ClientAdminInspectionAccess,
@@ -64,6 +71,8 @@ from models import (
     ReportLead,
     Schedule,
     User,
+    XrfInstrument,
+    XrfLimit,
 )
 from models.errors import Denial
 from models.fields import Model, Row
@@ -127,7 +136,16 @@ PART_OF_INSPECTION = {
     ),
     CLIENT_MANAGER: Policy(read=of_visible_inspection, write=of_own_visit, implied_by=Inspection),
 }
-"""Readings and findings."""
+"""Readings, calibration checks and findings."""
+
+PART_OF_BUILDING = {
+    SUPER_ADMIN: EVERYTHING,
+    CLIENT_ADMIN: Policy(
+        read=any_of(client_ownership, of_visible_building), write=client_ownership, implied_by=Building
+    ),
+    CLIENT_MANAGER: Policy(read=of_visible_building, implied_by=Building),
+}
+"""Schedules and details of buildings."""
 
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
@@ -145,13 +163,19 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_MANAGER: Policy(read=visible_by_claim, implied_by=Building, by_grants_only=True),
     },
     ReportLead: PART_OF_INSPECTION,
-    Schedule: {
+    CalibrationCheck: PART_OF_INSPECTION,
+    XrfInstrument: {
         SUPER_ADMIN: EVERYTHING,
-        CLIENT_ADMIN: Policy(
-            read=any_of(client_ownership, of_visible_building), write=client_ownership, implied_by=Building
-        ),
-        CLIENT_MANAGER: Policy(read=of_visible_building, implied_by=Building),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, shared), write=client_ownership),
+        CLIENT_MANAGER: Policy(read=used_in_visible_inspection),
     },
+    XrfLimit: {
+        SUPER_ADMIN: EVERYTHING,
+        CLIENT_ADMIN: Policy(read=any_of(of_own_instrument, of_shared_instrument), write=of_own_instrument),
+        CLIENT_MANAGER: Policy(read=of_used_instrument),
+    },
+    BuildingDetail: PART_OF_BUILDING,
+    Schedule: PART_OF_BUILDING,
     InspectionPlan: {
         SUPER_ADMIN: Policy(read=every_row),
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection), implied_by=Inspection),

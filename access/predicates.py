@@ -18,6 +18,7 @@ from engine.query.dialect.in_subquery import InSubquery, SmallInSubquery
 from engine.query.statement import parameter
 from models import (
     Building,
+    CalibrationCheck,
     ClientAdminBuildingAccess,
     ClientAdminInspectionAccess,
     ClientManagerBuildingAccess,
@@ -26,7 +27,9 @@ from models import (
     Inspection,
     InspectionPlan,
     Inspector,
+    ReportLead,
     User,
+    XrfInstrument,
 )
 from models.fields import Model, Row
 from models.types import DATE
@@ -181,6 +184,46 @@ def of_visible_finding(profile: GrantProfile, event: Row) -> Condition:
     """Events of findings that they read."""
     finding = alias(Finding, "rule_findings")
     return in_small_subquery(event.finding_id, finding.c.id, of_visible_inspection(profile, finding.c))
+
+
+def shared(profile: GrantProfile, instrument: Row) -> Condition:
+    """Shared instruments: those without a client."""
+    condition: Condition = instrument.client_id.is_(None)
+    return condition
+
+
+def used_in_visible_inspection(profile: GrantProfile, instrument: Row) -> Condition:
+    """Instruments, shared or of the inspection's client, that a reading or check of an inspection they read names."""
+    readings, checks = alias(ReportLead, "rule_readings"), alias(CalibrationCheck, "rule_checks")
+    visible = [(row.c, of_visible_inspection(profile, row.c)) for row in (readings, checks)]
+    if any(isinstance(where, sa.False_) for _, where in visible):
+        return sa.false()
+    used = sa.union(*(sa.select(row.gun_id, row.client_id).where(where) for row, where in visible)).subquery(
+        "rule_used"
+    )
+    is_shared = sa.and_(shared(profile, instrument), instrument.gun_id.in_(sa.select(used.c.gun_id)))
+    return sa.or_(is_shared, sa.tuple_(instrument.gun_id, instrument.client_id).in_(sa.select(used)))
+
+
+def of_own_instrument(profile: GrantProfile, limit: Row) -> Condition:
+    """Limits of instruments of their client."""
+    return of_instrument(profile, limit, client_ownership)
+
+
+def of_shared_instrument(profile: GrantProfile, limit: Row) -> Condition:
+    """Limits of shared instruments."""
+    return of_instrument(profile, limit, shared)
+
+
+def of_used_instrument(profile: GrantProfile, limit: Row) -> Condition:
+    """Limits of instruments that they read."""
+    return of_instrument(profile, limit, used_in_visible_inspection)
+
+
+def of_instrument(profile: GrantProfile, limit: Row, predicate: Predicate) -> Condition:
+    """Return the condition that a predicate holds for the instrument of a limit."""
+    instrument = alias(XrfInstrument, "rule_instruments")
+    return in_subquery(limit.gun_id, instrument.c.gun_id, predicate(profile, instrument.c))
 
 
 def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from models.audit_log import AuditLog
 from models.building import Building
+from models.building_detail import BuildingDetail
+from models.calibration_check import CalibrationCheck
 from models.client import Client
 from models.fields import Model
 from models.finding import Finding, FindingEvent
@@ -19,14 +21,19 @@ from models.inspector import Inspector
 from models.report_lead import ReportLead
 from models.schedule import Schedule
 from models.user import User
+from models.xrf_instrument import XrfInstrument, XrfLimit
 
 RESOURCES: dict[str, type[Model]] = {
     "clients": Client,
     "users": User,
     "inspectors": Inspector,
     "buildings": Building,
+    "building_details": BuildingDetail,
     "inspections": Inspection,
     "reports_lead": ReportLead,
+    "calibration_checks": CalibrationCheck,
+    "xrf_instruments": XrfInstrument,
+    "xrf_limits": XrfLimit,
     "schedules": Schedule,
     "inspection_plans": InspectionPlan,
     "findings": Finding,
@@ -64,6 +71,8 @@ __all__ = [
     "RESOURCES",
     "AuditLog",
     "Building",
+    "BuildingDetail",
+    "CalibrationCheck",
     "Client",
     "ClientAdminBuildingAccess",
     "ClientAdminInspectionAccess",
@@ -77,5 +86,7 @@ __all__ = [
     "ReportLead",
     "Schedule",
     "User",
+    "XrfInstrument",
+    "XrfLimit",
     "parents_first",
 ]

@@ -17,5 +17,7 @@ class Client(Model):
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     name = column(TEXT, required=True, listed=True, searchable=True, example="Harbor Housing")
+    address = column(TEXT, multiline=True, example="1 Harbor Road, Portland, ME 04101")
+    phone = column(TEXT, label="Telephone", example="+1 207 555 0100")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

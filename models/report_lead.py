@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
-from models.types import BIGINT, INTEGER, TEXT
-from models.vocabulary import NEGATIVE, READING_RESULTS
+from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
+from models.vocabulary import NEGATIVE, QUALIFIERS, READING_METHODS, READING_RESULTS, XRF
 
 
 class ReportLead(Model):
-    """One XRF reading of an inspection."""
+    """One lead-paint reading of an inspection."""
 
     __tablename__ = "reports_lead"
     # The hidden client_id equals the inspection's: by triggers on SQLite, by a compound foreign key on PostgreSQL.
@@ -19,12 +19,17 @@ class ReportLead(Model):
     label: ClassVar = "Reading"
     plural: ClassVar = "Lead readings"
     list_order: ClassVar = "id.desc"
+    unique: ClassVar = {"ref_key": ("ref",)}
     indexes: ClassVar = (
+        Index(
+            "reports_lead_reading_key", ("inspection_id", "gun_id", "reading_no", "taken_at"), unique=True,
+            where="reading_no IS NOT NULL", distinct=(100, 100, 1, 1),
+        ),
         Index("reports_lead_inspection_id", ("inspection_id",), "sqlite", distinct=(3,)),
         Index("reports_lead_client_id", ("client_id",), "sqlite", distinct=(34_500,)),
         Index("reports_lead_inspection_id", ("inspection_id", "client_id"), "postgresql"),
         Index("reports_lead_client_id", ("client_id", "id"), "postgresql"),
-    )
+    )  # fmt: skip
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     inspection_id = column(
@@ -32,4 +37,28 @@ class ReportLead(Model):
         label="Inspection", listed=True, narrow=True, example=1,
     )  # fmt: skip
     gun_id = column(INTEGER, label="XRF gun", help="The number of the device.", listed=True, example=20417)
-    result = column(TEXT, common_values=READING_RESULTS, listed=True, narrow=True, example=NEGATIVE)
+    result = column(
+        TEXT, default=ColumnDefault.COMPUTED, common_values=READING_RESULTS, listed=True, narrow=True,
+        help="The result. By default it is the classification of the value.", example=NEGATIVE,
+    )  # fmt: skip
+    reading_no = column(INTEGER, label="No.", help="The number of the reading on the device.", listed=True, example=12)
+    taken_at = column(TIMESTAMP, label="Taken", listed=True, example="2026-01-31T14:10:00+00:00")
+    dwelling = column(TEXT, searchable=True, example="3D")
+    room = column(TEXT, listed=True, narrow=True, searchable=True, example="Kitchen")
+    wall = column(TEXT, help="A is the side of the street; B, C and D follow clockwise.", listed=True, example="A")
+    component = column(TEXT, listed=True, narrow=True, searchable=True, example="Window sill")
+    substrate = column(TEXT, listed=True, example="wood")
+    color = column(TEXT, example="white")
+    condition = column(TEXT, example="intact")
+    lead_mg_cm2 = column(DOUBLE, minimum=0, maximum=100, label="Lead (mg/cm²)", listed=True, narrow=True, example=0.3)
+    qualifier = column(
+        TEXT, allowed_values=QUALIFIERS, help="Whether the lead is less or more than the value.", example="<"
+    )
+    method = column(TEXT, required=True, stored_default=XRF, allowed_values=READING_METHODS, example=XRF)
+    classification = column(
+        TEXT, service=True, default=ColumnDefault.COMPUTED, allowed_values=READING_RESULTS,
+        help="The value, compared with the limits of the device when the reading was written.", example=NEGATIVE,
+    )  # fmt: skip
+    voided = column(TEXT, help="Why the reading does not count.", example="Taken through wallpaper.")
+    ref = column(UUID, label="Reference", help="An id that an offline client chooses, so that it can repeat a request.")
+    note = column(TEXT, multiline=True, example="Behind the radiator.")

@@ -44,3 +44,13 @@ EVENT_KINDS: Final = (MADE, FIXED, VERIFIED, WAIVED, REOPENED, EXTENDED, REMARK)
 
 READING_RESULTS: Final = ("positive", "negative", "inconclusive")
 POSITIVE, NEGATIVE, INCONCLUSIVE = READING_RESULTS
+READING_METHODS: Final = ("xrf", "paint_chip", "assumed")
+XRF, PAINT_CHIP, ASSUMED = READING_METHODS
+QUALIFIERS: Final = ("<", ">")
+CHECK_RESULTS: Final = ("pass", "fail")
+VALIDITIES: Final = ("valid", "no_check", "late", "open", "doubtful")
+
+# Details of buildings
+
+OCCUPANCIES: Final = ("yes", "no", "unknown")
+HAZARD_CLASSES: Final = ("high", "moderate", "low")

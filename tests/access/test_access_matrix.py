@@ -125,8 +125,12 @@ RIGHTS = {
     "users": ("rw", "", "", ""),  # the user is a client manager
     "inspectors": ("r", "r", "", ""),
     "buildings": ("rw", "", "", ""),
+    "building_details": ("rw", "", "", ""),
     "inspections": ("rw", "", "", ""),
     "reports_lead": ("rw", "", "", ""),
+    "calibration_checks": ("rw", "", "", ""),
+    "xrf_instruments": ("rw", "", "", ""),
+    "xrf_limits": ("rw", "", "", ""),
     "schedules": ("rw", "", "", ""),
     "inspection_plans": ("r", "", "", ""),  # the service writes it
     "findings": ("rw", "", "", ""),

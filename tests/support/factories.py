@@ -44,7 +44,7 @@ def plain_value(relation: Relation, attribute: Attribute, number: int) -> object
         return PLAIN_VALUES[attribute.type.name](number)
     if not in_unique_constraint(relation, attribute.name):
         return info.example
-    return f"{number}.{info.example}" if isinstance(info.example, str) else info.example + number
+    return f"{number}.{info.example}" if attribute.type is TEXT else PLAIN_VALUES[attribute.type.name](number)
 
 
 def other_value(relation: Relation, attribute: Attribute, number: int) -> object:
@@ -52,6 +52,8 @@ def other_value(relation: Relation, attribute: Attribute, number: int) -> object
     others = [each for each in attribute.info.allowed_values if each != attribute.info.example]
     if others:
         return others[0]
+    if attribute.info.maximum is not None:
+        return attribute.info.minimum
     value = plain_value(relation, attribute, number + 1)
     return f"other-{value}" if attribute.type is TEXT else PLAIN_VALUES[attribute.type.name](number + 1)
 
