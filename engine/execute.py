@@ -168,7 +168,8 @@ def insert(
         if is_new:
             domain_rule.inserted(transaction, result.keys)
         else:
-            domain_rule.merged(transaction, result.keys, frozenset(insertion.columns))
+            concerned = [key for key in result.keys if key not in result.unchanged]
+            domain_rule.merged(transaction, concerned, frozenset(insertion.columns))
     return with_representation(transaction, relation, result, rule, binding, shape)
 
 
@@ -256,11 +257,12 @@ def update_matching(
     transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
 ) -> MatchingKeys:
     """Update all rows that match the filters, and return their new keys; raise RowDenied if the rule denies a row."""
+    binding = binding.replace(new=tuple(new.values()))
     found = fetch_keys(transaction, relation, plan.keys, binding)
     keys = found.keys
     if not keys:
         return NO_KEYS
-    bound = binding.replace(keys=keys_as_json(keys), new=tuple(new.values()))
+    bound = binding.replace(keys=keys_as_json(keys))
     name = null_violation(relation, new)
     if name != TENANT_COLUMN:  # the rule would deny a missing client
         require_allowed(transaction, relation, plan.denied, bound)

@@ -52,8 +52,10 @@ class FindingRule(DomainRule):
     def __init__(self, deadlines: FindingDeadlines) -> None:
         self.deadlines = deadlines
 
-    def default(self, transaction: Transaction, binding: Binding, column: str, row: Mapping[str, object]) -> str:
-        return computed_deadline(self.deadlines, transaction, binding, row)
+    def defaults(
+        self, transaction: Transaction, binding: Binding, column: str, rows: Sequence[Mapping[str, object]]
+    ) -> list[str]:
+        return [computed_deadline(self.deadlines, transaction, binding, row) for row in rows]
 
     def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         findings = read_rows(transaction, "findings", ("id", "inspection_id"), "id", [key[0] for key in keys])

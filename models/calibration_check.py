@@ -21,6 +21,7 @@ class CalibrationCheck(Model):
     list_order: ClassVar = "taken_at.desc"
     title_column: ClassVar = "taken_at"
     unique: ClassVar = {"ref_key": ("ref",)}
+    deciding_columns: ClassVar = ("gun_id",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     inspection_id = column(

@@ -168,6 +168,9 @@ class Model(DeclarativeBase):
     cascading_columns: ClassVar[tuple[str, ...]] = ()
     """Columns, other than keys, whose change makes triggers change rows of other tables."""
 
+    deciding_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns, other than keys and references, whose change may change who reads rows of other tables."""
+
     index_prefix: ClassVar[dict[str, str]] = {}
     """By column: the column before it in its SQLite index, whose value is a copy of the parent's."""
 

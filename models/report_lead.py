@@ -20,6 +20,7 @@ class ReportLead(Model):
     plural: ClassVar = "Lead readings"
     list_order: ClassVar = "id.desc"
     unique: ClassVar = {"ref_key": ("ref",)}
+    deciding_columns: ClassVar = ("gun_id",)
     indexes: ClassVar = (
         Index(
             "reports_lead_reading_key", ("inspection_id", "gun_id", "reading_no", "taken_at"), unique=True,

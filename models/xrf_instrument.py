@@ -18,6 +18,8 @@ class XrfInstrument(Model):
     plural: ClassVar = "XRF instruments"
     title_column: ClassVar = "gun_id"
     unique: ClassVar = {"gun_id_key": ("gun_id",)}
+    cascading_columns: ClassVar = ("gun_id",)
+    deciding_columns: ClassVar = ("gun_id",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     gun_id = column(

@@ -69,6 +69,7 @@ READ_ONLY_FUNCTIONS = (
     "explain_inspection_access",
     "preview_schedule",
     "get_due_summary",
+    "lead_summary",
 )
 
 

@@ -650,7 +650,7 @@ BEGIN
             before ->> 'id', before ->> 'user_id', before ->> 'client_id', before ->> 'building_id',
             before ->> 'inspector_id', before ->> 'inspection_id', before ->> 'gun_id', before ->> 'substrate',
             before ->> 'schedule_id', before ->> 'finding_id', after ->> 'user_id', after ->> 'client_id',
-            after ->> 'inspector_id', after ->> 'schedule_id') IS NOT NULL;
+            after ->> 'inspector_id', after ->> 'gun_id', after ->> 'schedule_id') IS NOT NULL;
     END IF;
     RETURN action <> 'insert';
 END $$;

@@ -177,14 +177,15 @@ def tables_without_rights() -> list[type[Model]]:
 
 
 def columns_with_rights() -> list[tuple[str, bool]]:
-    """Return the columns of `tables_without_rights` whose change may change rights: keys, clients and references.
+    """Return the columns of `tables_without_rights` whose change may change rights: keys, clients, references and
+    `deciding_columns`.
 
     Each comes with whether it may be null before the change.
     """
     found: dict[str, bool] = {}
     for model in tables_without_rights():
         references = [key.column for key in references_of(model)]
-        for name in (*key_of(model), model.tenant, *references):
+        for name in (*key_of(model), model.tenant, *references, *model.deciding_columns):
             if name is not None:
                 found[name] = found.get(name, False) or bool(table_of(model).c[name].nullable)
     return list(found.items())

@@ -84,10 +84,10 @@ def remaining_reference(
 ) -> ForeignKeyViolation | None:
     """Return the violation of the first foreign key that refers to one of these rows; None if there is none.
 
-    `refusing`: the ON DELETE actions of the foreign keys to check.
+    `refusing`: the ON DELETE actions of the foreign keys to check. References to other columns than keys cascade.
     """
     for fk in references_to(relation):
-        if fk.ondelete not in refusing:
+        if fk.ondelete not in refusing or fk.referred_column not in relation.key:
             continue
         position = relation.key.index(fk.referred_column)
         for key in keys:

@@ -7,7 +7,7 @@ rows are complete.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import sqlalchemy as sa
 
@@ -27,6 +27,9 @@ class DomainRule:
     The statements of a write also compute which rows the rule concerns. It does not run for the others.
     """
 
+    watched: ClassVar[frozenset[str]] = frozenset()
+    """If any: an update that sets some of these columns concerns only the rows in which one of them changes."""
+
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
         """Return the condition that `updated` runs for a row whose `columns` are set."""
         return sa.true()
@@ -35,9 +38,11 @@ class DomainRule:
         """Return the condition that `deleting` runs for a row."""
         return sa.true()
 
-    def default(self, transaction: Transaction, binding: Binding, column: str, row: Mapping[str, object]) -> Bound:
-        """Return the value of a column with ColumnDefault.COMPUTED. `row` holds the JSON values of the others."""
-        return None
+    def defaults(
+        self, transaction: Transaction, binding: Binding, column: str, rows: Sequence[Mapping[str, object]]
+    ) -> Sequence[Bound]:
+        """Return the values of a column with ColumnDefault.COMPUTED. `rows` hold the JSON values of the others."""
+        return [None] * len(rows)
 
     def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Run after rows were inserted. `keys` are theirs, in the order of the payload."""
@@ -46,7 +51,10 @@ class DomainRule:
         """Run after rows were updated. `columns` are the changed ones."""
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        """Run after an upsert that inserted some of the rows and updated the others."""
+        """Run after an upsert that inserted some of the rows and updated the others.
+
+        `keys` lack the updated rows in which no watched column changed.
+        """
         self.updated(transaction, keys, columns)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:

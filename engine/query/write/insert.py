@@ -75,6 +75,8 @@ class WriteResult:
     inserted: int = 0
     rows: list[str] | None = None
     is_cut: bool = False
+    unchanged: frozenset[Key] = frozenset()
+    """The updated rows of an upsert in which no column changed that the domain rule watches."""
 
 
 to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -141,6 +143,8 @@ class InsertRows:
         convert, from_row = source.convert, source.from_row
         if source.is_constant:
             return [from_row(self, {})] * len(rows)
+        if source.from_rows is not None:
+            return source.from_rows(self, rows)
         if convert is None:
             return [from_row(self, row) for row in rows]
         raw = [row[name] for row in rows]

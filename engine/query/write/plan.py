@@ -91,7 +91,7 @@ class UpsertPlan:
     @cached_property
     def existing_rows(self) -> Statement:
         """Find the rows that exist."""
-        return self.builder().existing_rows(self.columns, self.target)
+        return self.builder().existing_rows(self.columns, self.target, self.merged)
 
     @cached_property
     def denied_merge(self) -> Statement | None:
@@ -113,12 +113,13 @@ class UpdatePlan:
     def update_by_key(self) -> Statement | None:
         """Update the row that the filters select by its key, if the rule allows it, and return the key.
 
-        None if the filters may match several rows, or if a column's change may change other rows.
+        None if the filters may match several rows, if a column's change may change other rows, or if the domain rule
+        watches a column: the statement returns the new values only.
         """
         builder = self.builder()
         relation = builder.relation
-        selects_one = self.shape.root.selects_one(relation.key)
-        if not selects_one or any(relation.affects_other_rows(name) for name in self.columns):
+        affects_others = any(relation.affects_other_rows(name) for name in self.columns)
+        if not self.shape.root.selects_one(relation.key) or affects_others or builder.watched(self.columns):
             return None
         return builder.update_if_allowed(self.columns, self.shape)
 

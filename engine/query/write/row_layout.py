@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from engine.query.catalog import Attribute, Relation, catalog
 from engine.query.constraints import NotNullViolation
 from engine.query.plan_cache import PLANS_MAX
 from engine.query.statement import Binding
-from engine.query.write.domain_rules import DOMAIN_RULES
+from engine.query.write.domain_rules import DOMAIN_RULES, DomainRule
 from models.fields import ColumnDefault
 from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
 
@@ -38,13 +38,15 @@ class ColumnSource:
     """How the value of a column is computed from a row.
 
     `from_row` computes it. `convert`, if present, computes it from the row's JSON value alone. `is_constant`: all rows
-    have the same value. `is_memoized`: conversions of equal JSON values are computed once.
+    have the same value. `is_memoized`: conversions of equal JSON values are computed once. `from_rows`, if present,
+    computes the values of all rows at once.
     """
 
     from_row: Callable[[RowContext, Row], Bound]
     convert: Callable[[object], Bound] | None = None
     is_constant: bool = False
     is_memoized: bool = False
+    from_rows: Callable[[RowContext, Sequence[Row]], list[Bound]] | None = None
 
 
 MEMOIZED_TYPES = ({str}, {str, type(None)}, {int}, {int, type(None)})
@@ -109,12 +111,7 @@ def payload_source(attribute: Attribute, default_missing: bool) -> ColumnSource:
     name, convert = attribute.name, attribute.type.read_json
     missing = default_source(attribute).from_row if default_missing else null_value
     if attribute.default is ColumnDefault.COMPUTED:
-        computed = default_source(attribute).from_row
-        return ColumnSource(
-            lambda rows, row: (
-                computed(rows, row) if row.get(name) is None else convert_value(attribute, row[name], rows.request)
-            )
-        )
+        return computed_source(attribute)
     if attribute.type is TIMESTAMP:
         return ColumnSource(
             lambda rows, row: convert_value(attribute, row[name], rows.request) if name in row else missing(rows, row)
@@ -135,21 +132,29 @@ def default_source(attribute: Attribute) -> ColumnSource:
     """Return the source of a column's default."""
     if not attribute.has_default:
         return ColumnSource(null_value, is_constant=True)
-    is_computed = attribute.default is ColumnDefault.COMPUTED
+    if attribute.default is ColumnDefault.COMPUTED:
+        return computed_source(attribute)
     return ColumnSource(
-        lambda rows, row: default_value(
-            rows.relation, attribute, rows.transaction, rows.request, rows.written(row) if is_computed else row
-        ),
-        is_constant=attribute.default not in DEFAULTS_OF_ROWS,
+        lambda rows, row: default_value(rows.relation, attribute, rows.transaction, rows.request, row),
+        is_constant=attribute.default is not ColumnDefault.RANDOM_UUID,
     )
+
+
+def computed_source(attribute: Attribute) -> ColumnSource:
+    """Return the source of a column that the domain rule computes where a row has no value."""
+
+    def from_rows(context: RowContext, rows: Sequence[Row]) -> list[Bound]:
+        written = [context.written(row) for row in rows]
+        given = [row.get(attribute.name) for row in written]
+        missing = [row for row, value in zip(written, given, strict=True) if value is None]
+        computed = iter(computed_values(context.relation, attribute, context.transaction, context.request, missing))
+        return [next(computed) if each is None else convert_value(attribute, each, context.request) for each in given]
+
+    return ColumnSource(lambda context, row: from_rows(context, [row])[0], from_rows=from_rows)
 
 
 def null_value(rows: RowContext, row: Row) -> Bound:
     return None
-
-
-DEFAULTS_OF_ROWS = (ColumnDefault.RANDOM_UUID, ColumnDefault.COMPUTED)
-"""The defaults that differ between rows."""
 
 
 def default_value(
@@ -162,12 +167,21 @@ def default_value(
     if kind in (ColumnDefault.NOW, ColumnDefault.NOW_ON_WRITE):
         return transaction.now
     if kind is ColumnDefault.COMPUTED:
-        rule = DOMAIN_RULES.get(relation.name)
-        return rule.default(transaction, binding, attribute.name, row) if rule is not None else None
+        return computed_values(relation, attribute, transaction, binding, [row])[0]
     if kind is ColumnDefault.CALLER_ID:
         return binding.parameters.get("caller_id")
     return attribute.stored_default
 
+
+def computed_values(
+    relation: Relation, attribute: Attribute, transaction: Transaction, binding: Binding, rows: Sequence[Row]
+) -> Sequence[Bound]:
+    """Return the values that the domain rule computes for a column of rows."""
+    rule = DOMAIN_RULES.get(relation.name, NO_RULE)
+    return rule.defaults(transaction, binding, attribute.name, rows) if rows else []
+
+
+NO_RULE = DomainRule()
 
 # Values
 

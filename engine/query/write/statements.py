@@ -70,7 +70,22 @@ class WriteBuilder:
             return []
         if action is Action.DELETE:
             return [sa.case((rule.concerns_deletion(row), 1), else_=0)]
-        return [sa.case((rule.concerns_update(row, frozenset(columns)), 1), else_=0)]
+        concerns = rule.concerns_update(row, frozenset(columns))
+        if self.watched(columns):
+            concerns = sa.and_(concerns, self.changes_watched(row, self.parameters(columns)))
+        return [sa.case((concerns, 1), else_=0)]
+
+    def watched(self, columns: Iterable[str]) -> list[str]:
+        """Return those of the columns that the table's domain rule watches."""
+        rule = DOMAIN_RULES.get(self.relation.name)
+        return [name for name in columns if name in rule.watched] if rule is not None else []
+
+    def changes_watched(self, row: Row, values: dict[str, Expression]) -> Expression:
+        """Return whether new values change a watched column of a row; true if the rule watches none."""
+        rule = DOMAIN_RULES.get(self.relation.name)
+        if rule is None or not rule.watched:
+            return sa.true()
+        return sa.or_(sa.false(), *(row[name].is_distinct_from(values[name]) for name in self.watched(values)))
 
     def matching_keys(self, shape: Shape, source: Any, scope: Expression) -> sa.Select[Any]:
         """Return the select of the keys of the rows in `source` that match the filters and the rule."""
@@ -169,8 +184,11 @@ class WriteBuilder:
         source = self.planner.alias(self.relation)
         return source, payload, [source.c[name] == payload.values[name] for name in target]
 
-    def existing_rows(self, columns: tuple[str, ...], target: tuple[str, ...]) -> Statement:
-        """Return the query for existing rows: position in the payload, whether the rule allows an update, and key.
+    def existing_rows(
+        self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...] | None
+    ) -> Statement:
+        """Return the query for existing rows: position in the payload, whether the rule allows an update, whether the
+        merge changes a watched column, and key.
 
         The values of `stored_columns` follow.
         """
@@ -181,8 +199,14 @@ class WriteBuilder:
         )
         key = [source.c[name] for name in (*self.relation.key, *stored_columns(self.relation, columns))]
         is_writable = sa.case((allowed, 1), else_=0)
+        # A null in a computed column of the payload means the stored value.
+        new = {
+            name: payload.values[name] for name in merged or ()
+            if self.relation.attributes[name].default is not ColumnDefault.COMPUTED
+        }  # fmt: skip
+        is_changed = sa.case((self.changes_watched(source.c, new), 1), else_=0)
         joined = source.join(payload.rows, sa.and_(*on))
-        return self.planner.finish(sa.select(payload.position, is_writable, *key).select_from(joined))
+        return self.planner.finish(sa.select(payload.position, is_writable, is_changed, *key).select_from(joined))
 
     # Statements that write
 

@@ -44,9 +44,10 @@ def upsert(
     )
     found = transaction.all(plan.existing_rows.sql, plan.existing_rows.bind(rows.binding))
     size = len(relation.key)
-    existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, *values in found}
+    existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, _, *values in found}
+    unchanged = {position for position, _, is_changed, *_ in found if not is_changed}
     names = stored_columns(relation, rows.columns)
-    stored = {position: dict(zip(names, values[size:], strict=True)) for position, _, *values in found}
+    stored = {position: dict(zip(names, values[size:], strict=True)) for position, _, _, *values in found}
     keep_computed(relation, insertion, rows, stored)
     unwritable = frozenset(position for position, (is_writable, _) in existing.items() if not is_writable)
     require_stored_values(relation, insertion, rows, stored, unwritable)
@@ -62,6 +63,7 @@ def upsert(
         keeps_keys = set(relation.key) & set(insertion.columns) <= set(target)
         written = rows.write_all(plan) if keeps_keys and rows.have_keys else None
     keys: list[Key] = []
+    unchanged_keys: set[Key] = set()
     inserted = 0
     for position, values in enumerate(rows.values):
         if position in existing and not merge:
@@ -70,10 +72,12 @@ def upsert(
         key = rows.write_row(plan, position) if written is None else written[position]
         if position in existing:
             keys.append(merged_key(relation, existing[position][1], values, rows.columns, merged))
+            if position in unchanged:
+                unchanged_keys.add(keys[-1])
         elif key is not None:
             keys.append(key)
             inserted += 1
-    return WriteResult(keys, inserted)
+    return WriteResult(keys, inserted, unchanged=frozenset(unchanged_keys))
 
 
 def insert_new(
@@ -125,8 +129,11 @@ def require_stored_values(
         if not attribute.info.service:
             continue
         place = rows.columns.index(name)
+        is_computed = attribute.default is ColumnDefault.COMPUTED
         for position, values in enumerate(rows.values):
             kept = stored[position][name] if position in stored else attribute.stored_default
+            if position not in stored and is_computed and insertion.rows[position].get(name) is None:
+                continue
             if values[place] != kept and position not in unwritable:
                 fault = protected_column(name)
                 insertion.locate(fault, position, (name,))
