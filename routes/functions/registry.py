@@ -7,6 +7,7 @@ from typing import Any, Final
 from access import assignments, explain
 from access.functions import Function
 from inspections import findings, schedules, visits
+from inspections.imports.import_csv import import_csv
 from inspections.reporting import building_statistics, chart, dashboard, due_summary
 
 DECLARED: Final[tuple[Function[..., Any], ...]] = (
@@ -28,6 +29,7 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     visits.reinspect,
     visits.start_visit,
     visits.close_visit,
+    import_csv,
 )
 
 FUNCTIONS: Final = {each.name: each for each in DECLARED}

@@ -23,6 +23,7 @@ MOVE_FINDINGS = "move_findings"
 REINSPECT = "reinspect"
 START_VISIT = "start_visit"
 CLOSE_VISIT = "close_visit"
+IMPORT_CSV = "import_csv"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -49,6 +50,12 @@ VALID_CALLS = {
     REINSPECT: {"p_inspection_id": 2, "p_date_visited": "2025-06-01"},
     START_VISIT: {"p_inspection_id": 4},
     CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
+    IMPORT_CSV: {
+        "p_target": "buildings",
+        "p_csv": "name,city\nNew House,Boston\n",
+        "p_defaults": {"client_id": 1},
+        "p_dry_run": False,
+    },
 }
 VOLATILE = tuple(name for name in VALID_CALLS if FUNCTIONS[name].is_volatile)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
