@@ -105,6 +105,58 @@ def choice(values: tuple[str, ...], *, required: bool = True) -> Parameter:
     return Parameter(TEXT.name, read, {"type": "string", "enum": list(values)}, required=required)
 
 
+def long_text(bytes_max: int) -> Parameter:
+    """Return a required parameter that is a text of at most `bytes_max` bytes in UTF-8, such as a file."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            raise invalid(TEXT.name, quote_json(value))
+        if len(value) > bytes_max or len(value.encode()) > bytes_max:
+            raise ParameterOutOfRange(f"expected a text of at most {bytes_max} bytes")
+        return value
+
+    return Parameter(TEXT.name, read, {"type": "string", "maxLength": bytes_max})
+
+
+BOOLEANS: Final = {True: True, False: False, "true": True, "false": False}
+
+
+def boolean() -> Parameter:
+    """Return an optional parameter that is true or false."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, bool | str) or value not in BOOLEANS:
+            raise invalid("boolean", quote_json(value))
+        return BOOLEANS[value]
+
+    return Parameter("boolean", read, {"type": "boolean"}, required=False)
+
+
+def json_object(*types: type) -> Parameter:
+    """Return an optional parameter that is a JSON object whose values have one of these types."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, dict) or not all(isinstance(each, types) for each in value.values()):
+            raise InvalidInput("expected JSON object of plain values")
+        return value
+
+    return Parameter("jsonb", read, {"type": "object"}, required=False)
+
+
+def text_array(count_max: int) -> Parameter:
+    """Return an optional parameter that is an array of at most `count_max` texts."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise InvalidInput("expected JSON array of texts")
+        if len(value) > count_max:
+            raise ParameterOutOfRange(f"expected at most {count_max} texts in the array")
+        return tuple(value)
+
+    document = {"type": "array", "items": {"type": "string"}, "maxItems": count_max}
+    return Parameter("text[]", read, document, required=False)
+
+
 def id_array(count_max: int, *, count_min: int = 0, required: bool = True) -> Parameter:
     """Return a parameter that is an array of `count_min` to `count_max` ids."""
 

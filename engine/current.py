@@ -28,17 +28,22 @@ def local_day(unix: float) -> datetime.date:
     return day_of(unix, database().time_zone)
 
 
-def reading() -> AbstractContextManager[Transaction]:
+def reading(seconds_max: float | None = None) -> AbstractContextManager[Transaction]:
     """Return the current transaction, or a new snapshot for reading only."""
     current = CURRENT.get()
-    return database().reading() if current is None else nullcontext(current)
+    return database().reading(**limit_of(seconds_max)) if current is None else nullcontext(current)
 
 
 def writing(
-    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX, *, is_brief: bool = False
+    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX, *, seconds_max: float | None = None, is_brief: bool = False
 ) -> AbstractContextManager[Transaction]:
     """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
-    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief)
+    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief, **limit_of(seconds_max))
+
+
+def limit_of(seconds_max: float | None) -> dict[str, float]:
+    """Return the argument for a time limit; none for the limit of most transactions."""
+    return {} if seconds_max is None else {"seconds_max": seconds_max}
 
 
 def on_any_server(transaction: Transaction, read: Callable[[], Result]) -> Result:

@@ -107,3 +107,19 @@ class InspectorNotManager(Fault):
         super().__init__(
             "An inspector is linked to a user with the role client_manager only.", "inspectors_user_role_check"
         )
+
+
+class UnreadableFile(Fault):
+    """A file that is no CSV table of the target."""
+
+
+class InvalidImport(Fault):
+    """Arguments of an import that do not fit its file or its target."""
+
+
+class UnfitCell(Fault):
+    """A line or a cell of a file that has no meaning for its column."""
+
+
+class SkippedLines(Fault):
+    """A warning: lines of a file that are not imported."""

@@ -27,6 +27,7 @@ from engine.storage import file_copies
 from engine.storage.database import SqliteDatabase
 from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
 from models.errors import Fault
+from models.spreadsheets import BYTE_ORDER_MARK
 from routes.cli.command import (
     DATABASE_ERROR,
     Command,
@@ -103,7 +104,7 @@ def read_input(file: Path) -> str:
 
 def read_archive(text: str, table: str | None) -> tuple[object, PlaceOf]:
     """Return the tables of a JSON object, or of the rows of one table in JSON or CSV, and the places of their rows."""
-    json_text = text.removeprefix(csv.BYTE_ORDER_MARK)
+    json_text = text.removeprefix(BYTE_ORDER_MARK)
     if table is not None and json_text.lstrip()[:1] != "[":
         parsed = csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))
         relation = catalog().relations[table]

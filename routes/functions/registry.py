@@ -7,6 +7,7 @@ from typing import Any, Final
 from access import assignments, explain
 from access.functions import Function
 from inspections import findings, schedules, visits
+from inspections.imports.import_csv import import_csv
 from inspections.lead import summary
 from inspections.reporting import building_statistics, chart, dashboard, due_summary
 
@@ -30,6 +31,7 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     visits.start_visit,
     visits.close_visit,
     summary.lead_summary,
+    import_csv,
 )
 
 FUNCTIONS: Final = {each.name: each for each in DECLARED}

@@ -23,6 +23,7 @@ from routes.postgrest import calls, requests
 from routes.postgrest.media import parse_accept
 from routes.postgrest.preferences import TransactionEnd, parse_prefer
 from routes.postgrest.representation import Representation
+from routes.postgrest.results import as_json
 
 STABLE_METHODS = ("OPTIONS", "GET", "HEAD", "POST")
 VOLATILE_METHODS = ("OPTIONS", "POST")
@@ -44,23 +45,23 @@ class FunctionCall:
         self.preferences = parse_prefer(request.headers.get("Prefer", ""))
         calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
-        self.arguments = calls.read_arguments(function, read_input(function.name))
+        self.arguments = calls.read_arguments(function, read_input(function.name, function.body_bytes_max))
 
     @property
     def rolls_back(self) -> bool:
         return self.preferences.transaction is TransactionEnd.ROLLBACK
 
     def response(self, result: object) -> Response:
-        value = calls.as_json(result)
+        value = as_json(result)
         return respond(calls.represent(value, self.media, self.preferences))
 
 
-def read_input(name: str) -> calls.CallInput:
+def read_input(name: str, bytes_max: int | None = None) -> calls.CallInput:
     """Return a call's arguments, from the body of a POST or from the query string."""
     if request.method != "POST":
         return calls.read_query(request.query_string)
     content_type = request.headers.get("Content-Type")
-    body = g.body if "body" in g else read_body()
+    body = g.body if "body" in g else read_body(bytes_max)
     return calls.read_body(name, body, content_type, request.query_string)
 
 
@@ -87,7 +88,11 @@ def writing_view(function: Function[..., Any]) -> Callable[..., Response]:
     @requires_call(function)
     def call(caller: Caller) -> Response:
         function_call = FunctionCall(function)
-        with writing() as transaction:
+        if function.is_dry_run(function_call.arguments):
+            with reading(function.seconds_max) as transaction:
+                result = function(transaction, load_caller(transaction), **function_call.arguments)
+            return function_call.response(result)
+        with writing(seconds_max=function.seconds_max) as transaction:
             # The caller may have lost rights while waiting for the writer lock.
             caller = load_caller(transaction)
             if function_call.rolls_back:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 from access.parameters import Parameter
 from engine.query.catalog import Attribute, Relation
 from engine.query.write.row_layout import CHOSEN_ID_MAX
+from models.errors import Fault
 from models.fields import ColumnDefault
 from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
 from routes.openapi.parts import Json, record
@@ -173,6 +174,8 @@ def schema_of_type(kind: Any) -> Json:
     >>> schema_of_type(str | None)
     {'type': ['string', 'null']}
     """
+    if kind is object:
+        return {}
     if kind in PLAIN:
         return {"type": PLAIN[kind]}
     if get_origin(kind) is Literal:
@@ -184,6 +187,8 @@ def schema_of_type(kind: Any) -> Json:
         return {"type": "object", "additionalProperties": schema_of_type(get_args(kind)[1])}
     if get_origin(kind) in (list, tuple):
         return {"type": "array", "items": schema_of_type(get_args(kind)[0])}
+    if kind == type[Fault]:
+        return {"type": "string"}
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"type": "string", "enum": [each.value for each in kind]}
     assert dataclasses.is_dataclass(kind), kind

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from access.functions import Function
@@ -260,25 +258,3 @@ def represent(value: object, media: MediaType, preferences: Preferences) -> Repr
         return Representation(200, headers, f"{SCALAR}\n{cell(value)}")
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Representation(200, headers, without_nulls(text) if media in STRIPPED else text)
-
-
-def as_json(result: object) -> object:
-    """Return a function's result as a JSON value. A dataclass becomes an object of its fields, in order.
-
-    `dataclasses.asdict` copies nested values and is several times slower.
-    """
-    if isinstance(result, list | tuple):
-        return [as_json(each) for each in result]
-    kind: Any = type(result)
-    names = field_names(kind)
-    if names is None:
-        return result
-    return {name: as_json(getattr(result, name)) for name in names}
-
-
-@cache
-def field_names(kind: Any) -> tuple[str, ...] | None:
-    """Return the field names of a dataclass; None for any other type."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    return tuple(each.name for each in dataclasses.fields(kind))

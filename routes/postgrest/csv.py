@@ -17,6 +17,7 @@ from typing import Final
 
 from engine.query.catalog import Relation, UnknownPayloadColumn
 from models.errors import Fault
+from models.spreadsheets import BYTE_ORDER_MARK, unescape_formula
 from routes.postgrest.limits import LimitExceeded, Limits, TooManyNames, excerpt
 
 _CELL: Final = re.compile(r'"([^"]*(?:""[^"]*)*+)"|([^",\r\n]*)')
@@ -25,12 +26,6 @@ _BLANK_LINES: Final = re.compile(r"[\r\n]*")
 _NULLS: Final = ("", "NULL")
 _SEPARATORS: Final = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 """The separators that spreadsheets write in place of a comma."""
-_FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
-"""The beginning of a text that a spreadsheet runs as a formula, after any number of `'`."""
-
-BYTE_ORDER_MARK: Final = "\ufeff"
-"""Spreadsheets and editors start a file with this mark. It is no part of the first name or value."""
-
 
 CsvRows = tuple[list[dict[str, object]], tuple[str, ...]]
 """The rows of a CSV, and the names of its columns."""
@@ -100,24 +95,6 @@ def parse_csv(text: str, limits: Limits) -> CsvTable:
             "Empty or invalid csv", "The header has no line end.", "curl keeps line ends with --data-binary."
         )
     return CsvTable(header, rows, tuple(lines))
-
-
-def escape_formula(text: str) -> str:
-    """Return a text that no spreadsheet runs as a formula. `unescape_formula` is the inverse.
-
-    >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("it's")
-    ("'=1+1", "''=1+1", "it's")
-    """
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unescape_formula(text: str) -> str:
-    """Return a text as it was before `escape_formula`.
-
-    >>> unescape_formula("'=1+1"), unescape_formula("'tis")
-    ('=1+1', "'tis")
-    """
-    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def title_name(column: str) -> str:

@@ -110,6 +110,10 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     faults.VisitNotSkippable: (400, "23514"),
     faults.MoveNotAllowed: (400, "23514"),
     faults.InspectorNotManager: (400, "23514"),
+    faults.UnreadableFile: (400, "22P04"),
+    faults.InvalidImport: (400, "22023"),
+    faults.UnfitCell: (400, "22P02"),
+    faults.SkippedLines: (400, "01000"),
     # Queries
     catalog.UnknownColumn: (400, "42703"),
     catalog.UnknownPayloadColumn: (400, "PGRST204"),

@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import NoReturn
 
 from models.errors import Fault
+from models.spreadsheets import BYTE_ORDER_MARK
 from models.types import has_vanished
-from routes.postgrest.csv import BYTE_ORDER_MARK, parse_csv
+from routes.postgrest.csv import parse_csv
 from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.limits import LIMITS, LimitExceeded, Limits, NumberOutOfRange, TooManyNames, excerpt
 from routes.postgrest.media import MediaType, parse_content_type

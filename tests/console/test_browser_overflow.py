@@ -48,6 +48,7 @@ PAGES = [
     f"/console/schedules/{KEY}",
     f"/console/schedules/{KEY}/edit",
     "/console/schedules/apply",
+    "/console/import/inspections",
     "/console/inspections/new",
     f"/console/why?person={MOE}&kind=building&key={KEY}",
     "/console/kiosk",

@@ -100,6 +100,7 @@ FORMS = [
     "/console/schedules/1/end",
     "/console/schedules/apply",
     "/console/schedules/apply/confirm",
+    "/console/import/buildings",
     "/console/reports_lead/new",
     "/console/reports_lead/1/edit",
     "/console/reports_lead/1/delete",
@@ -145,6 +146,7 @@ def test_every_form_is_covered(app: object) -> None:
         .replace("<kind>", "fixed")
         .replace("<column>", "status")
         .replace("<table_name>", "findings")
+        .replace("<target>", "buildings")
         for rule in app.url_map.iter_rules()
         if rule.rule.startswith("/console") and "POST" in rule.methods
     }

@@ -109,7 +109,12 @@ def test_unknown_parameter_assigns_nothing(unchanging_api: Callable, name: str) 
     assert dump(unchanging_api) == before
 
 
-OPTIONAL = [("assign_to_client_manager", "building_ids"), ("assign_to_client_manager", "inspection_ids")]
+OPTIONAL = [
+    ("assign_to_client_manager", "building_ids"),
+    ("assign_to_client_manager", "inspection_ids"),
+    ("import_csv", "p_defaults"),
+    ("import_csv", "p_dry_run"),
+]
 REQUIRED = [
     (name, parameter)
     for name in VALID_CALLS

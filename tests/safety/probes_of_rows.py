@@ -311,6 +311,8 @@ CALLS: list[tuple] = [
     *[(who, "apply_schedule", APPLY, status, None) for who, status in (("root", 200), ("ada", 200), ("moe", 403))],
     ("ada", "apply_schedule", {**APPLY, "p_building_ids": [5]}, 403, None),
     ("ada", "apply_schedule", {**APPLY, "p_building_ids": [4]}, 404, None),
+    *[(who, "import_csv", {"p_target": "buildings", "p_csv": "name,city\nN,C\n", "p_dry_run": False}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403))],
     *[(who, "skip_occurrence", {"p_inspection_id": 3, "p_reason": "r"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("bob", 403), ("moe", 403))],
     *[(who, "preview_schedule", PREVIEW, 200, None) for who in ("root", "ada", "moe")],

@@ -164,7 +164,7 @@ class RequestGenerator(ReadGenerator):
         name, arguments = self.function_call()
         if self.chance(0.3):
             arguments = {f"p_{key.removeprefix('p_')}": value for key, value in arguments.items()}
-        if name.startswith("assign"):
+        if name.startswith("assign") or name == "import_csv":
             headers = {"prefer": "tx=rollback"} if self.chance(0.1) else {}
             return make_request("POST", f"/rpc/{name}", arguments, **headers)
         if self.chance(0.5):
@@ -195,7 +195,26 @@ class RequestGenerator(ReadGenerator):
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
             ("assign_to_client_manager",
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
+            self.import_call(),
         ))  # fmt: skip
+
+    def import_call(self) -> tuple[str, dict]:
+        """Return an import of rows that may exist already, visible or hidden."""
+        table = self.rng.choice(("buildings", "inspections", "reports_lead", "findings", "schedules"))
+        rows = [self.row(table) for _ in range(self.rng.choice((1, 2, 3)))]
+        text = {"buildings": "name", "inspections": "inspection_type", "reports_lead": "result"}.get(table)
+        for row in rows:
+            if text is not None and self.chance(0.6):
+                row[text] = self.vocabulary.draw(self.rng, table, text)
+        names = [name for name in rows[0] if name not in ("id", "created_at")]
+        lines = [",".join(str(row.get(name) or "") for name in names) for row in rows]
+        arguments = {
+            "target": table,
+            "csv": "\n".join((",".join(names), *lines, "")),
+            "mapping": {name: name for name in names},
+            "dry_run": self.chance(0.5),
+        }
+        return "import_csv", arguments | ({"key": [self.rng.choice(names)]} if self.chance(0.5) else {})
 
 
 def as_csv(rows: list[dict]) -> bytes:

@@ -24,6 +24,7 @@ REINSPECT = "reinspect"
 START_VISIT = "start_visit"
 CLOSE_VISIT = "close_visit"
 LEAD_SUMMARY = "lead_summary"
+IMPORT_CSV = "import_csv"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -51,6 +52,12 @@ VALID_CALLS = {
     START_VISIT: {"p_inspection_id": 4},
     CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
     LEAD_SUMMARY: {"p_inspection_id": 2},
+    IMPORT_CSV: {
+        "p_target": "buildings",
+        "p_csv": "name,city\nNew House,Boston\n",
+        "p_defaults": {"client_id": 1},
+        "p_dry_run": False,
+    },
 }
 VOLATILE = tuple(name for name in VALID_CALLS if FUNCTIONS[name].is_volatile)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)

@@ -16,6 +16,7 @@ from engine.query.catalog import ForeignKey, Relation, catalog
 from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
 from engine.query.statement import Binding, compile_statement, parameter
 from engine.query.write.domain_rules import Key
+from models.fields import ColumnInfo
 from models.types import Bound
 
 
@@ -66,13 +67,18 @@ def missing_reference(
 def exceeded_bound(relation: Relation, values: dict[str, Bound]) -> CheckViolation | None:
     """Return the violation of the first column, in the table's order, whose number exceeds its bounds."""
     for name, attribute in relation.attributes.items():
-        value, info = values.get(name), attribute.info
-        if not isinstance(value, int | float):
-            continue
-        is_below = info.minimum is not None and value < info.minimum
-        if is_below or (info.maximum is not None and value > info.maximum):
+        value = values.get(name)
+        if isinstance(value, int | float) and not is_allowed(attribute.info, value):
             return CheckViolation(f"{relation.name}_{name}_check")
     return None
+
+
+def is_allowed(info: ColumnInfo, value: Bound) -> bool:
+    """Return whether a value is within the bounds of its column, and one of the allowed values."""
+    if isinstance(value, int | float):
+        is_below = info.minimum is not None and value < info.minimum
+        return not is_below and (info.maximum is None or value <= info.maximum)
+    return value is None or not info.allowed_values or value in info.allowed_values
 
 
 REFUSE_DELETION = frozenset({"RESTRICT", "NO ACTION"})

@@ -35,6 +35,11 @@ class InsertPlan:
         return self.builder().denied(self.columns)
 
     @cached_property
+    def every_denied(self) -> Statement | None:
+        """Find all candidate rows that the rule denies; None if the rule allows every row."""
+        return self.builder().denied(self.columns, limit=None)
+
+    @cached_property
     def insert(self) -> Statement:
         """Insert one row."""
         return self.builder().insert(self.columns)

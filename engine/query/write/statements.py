@@ -152,18 +152,18 @@ class WriteBuilder:
         ]
         return sa.select(*selected, position.label("position")).select_from(source).subquery("candidates")
 
-    def denied_among(self, candidates: Any, action: Action) -> Statement | None:
-        """Return the query for the first candidate row that the rule denies; None if the rule allows every row."""
+    def denied_among(self, candidates: Any, action: Action, limit: int | None = 1) -> Statement | None:
+        """Return the query for the first candidate rows that the rule denies; None if the rule allows every row."""
         allowed = self.allowed(candidates.c, action)
         if allowed is None:
             return None
         position = candidates.c.position
-        denied = sa.select(position).where(sa.not_(allowed)).order_by(position).limit(1)
+        denied = sa.select(position).where(sa.not_(allowed)).order_by(position).limit(limit)
         return self.planner.finish(denied)
 
-    def denied(self, columns: tuple[str, ...]) -> Statement | None:
-        """Return the query for a row of the payload that the rule denies; None if the rule allows every row."""
-        return self.denied_among(self.candidate_rows(columns), Action.INSERT)
+    def denied(self, columns: tuple[str, ...], limit: int | None = 1) -> Statement | None:
+        """Return the query for rows of the payload that the rule denies; None if the rule allows every row."""
+        return self.denied_among(self.candidate_rows(columns), Action.INSERT, limit)
 
     def denied_merge(
         self, columns: tuple[str, ...], target: tuple[str, ...], merged: tuple[str, ...]

@@ -23,6 +23,7 @@ from access.caller import Caller
 from engine.current import reading
 from engine.interface.faults import ResponseTooLarge, TimedOut
 from models.errors import Fault
+from models.spreadsheets import BYTE_ORDER_MARK, escape_formula
 from routes.console.components import queries
 from routes.console.components.error_pages import TooManyDownloads, TooManyRows, fault_message
 from routes.console.components.list_query import ListQuery, parse_list_query
@@ -31,7 +32,7 @@ from routes.console.components.page import CONTENT_SECURITY_POLICY
 from routes.console.components.queries import Row
 from routes.console.components.tables import Table
 from routes.postgrest import querystring
-from routes.postgrest.csv import BYTE_ORDER_MARK, escape_formula, title_name
+from routes.postgrest.csv import title_name
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.representation import cell, row_keys
 

@@ -14,6 +14,7 @@ from engine.current import reading
 from engine.interface.faults import TimedOut
 from engine.interface.transaction import Transaction
 from engine.query.rule import Action
+from inspections.imports.mapping import TARGETS
 from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.display import label_of, show_rows
@@ -22,7 +23,7 @@ from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, 
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.row_filters import RowFilter, row_filters
-from routes.console.components.tables import Table
+from routes.console.components.tables import PATH, Table
 from routes.console.components.template_filters import words
 from routes.console.session import auth
 from routes.postgrest.encoding import decode_pairs
@@ -157,9 +158,15 @@ def list_page(
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
         views=views,
         counts=counts,
-        actions=actions(query),
+        actions=[*actions(query), *import_links(table, caller)],
         bulk=bulk,
     )
+
+
+def import_links(table: Table, caller: Caller) -> list[Link]:
+    if table.name not in TARGETS or not table.permits(caller, Action.INSERT):
+        return []
+    return [("Import", f"{PATH}/import/{table.name}")]
 
 
 def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:

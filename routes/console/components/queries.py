@@ -33,6 +33,7 @@ from routes.console.components.submissions import once
 from routes.functions.registry import FUNCTIONS
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
+from routes.postgrest.results import as_json
 
 Row = dict[str, Any]
 EMBEDDED_MAX = 1_000
@@ -227,7 +228,7 @@ def call(transaction: Transaction, caller: Caller, name: str, arguments: Row) ->
     function = FUNCTIONS[name]
     try:
         values = calls.read_arguments(function, calls.CallInput(arguments, ABSENT))
-        return calls.as_json(function(transaction, caller, **values))
+        return as_json(function(transaction, caller, **values))
     except Fault as fault:
         if errors.lookup(type(fault))[0] == NOT_FOUND:
             raise UnknownPath from fault

@@ -12,6 +12,7 @@ from access import policy
 from access.caller import Caller
 from access.roles import Role
 from engine.query.rule import Action
+from inspections.imports.mapping import TARGETS
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, prepare_rows, show_rows, value_cell
@@ -116,6 +117,9 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
         "actions": actions,
         "all": f"{PATH}{other.path}?{reference.column}=eq.{key}",
         "new": f"{PATH}{other.path}/new?{reference.column}={key}" if may_create else "",
+        "import": f"{PATH}/import/{other.name}?{reference.column}={key}"
+        if may_create and other.name in TARGETS and reference == other.parent
+        else "",
         "quick": quick_entry(other, caller, row) if may_create and other.name in QUICK_FORMS else None,
     }
 

@@ -7,7 +7,7 @@ session. The Sec-Fetch-Site header can only refuse a request; it never allows on
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
 from typing import TypeVar, cast
@@ -29,6 +29,7 @@ from engine.interface.transaction import Transaction
 from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import Model
+from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
 from routes.http.body import read_body
 from routes.postgrest.encoding import decode_pairs
@@ -105,6 +106,7 @@ def requires_call(function: Function[..., object]) -> Callable[[View], View]:
         f"function {function.name}",
         f"call {function.name}",
         writes=True,
+        form_bytes_max=function.body_bytes_max,
     )
 
 
@@ -114,13 +116,18 @@ def requires_inspector(view: View) -> View:
 
 
 def guarded(
-    allowed: Callable[[GrantProfile], bool], denied: str, requirement: str, writes: bool, shares_snapshot: bool = True
+    allowed: Callable[[GrantProfile], bool],
+    denied: str,
+    requirement: str,
+    writes: bool,
+    shares_snapshot: bool = True,
+    form_bytes_max: int | None = None,
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
     A page reads in the snapshot of the caller's look-up. With `shares_snapshot=False` the view opens its own
     transactions, and each has the full time limit. For a form, check the CSRF token first; the view calls `load_caller`
-    again in its write transaction.
+    again in its write transaction. A form with `form_bytes_max` may have a file.
     """
 
     def decorate(view: View) -> View:
@@ -128,7 +135,7 @@ def guarded(
         def guarded_view(*arguments: object, **keywords: object) -> object:
             cookie = load_session_cookie()
             if is_form():
-                g.form = read_form(f"session {cookie.session_id}")
+                g.form = read_form(f"session {cookie.session_id}", form_bytes_max)
             elif shares_snapshot:
                 with reading() as transaction:
                     caller = admit_session(transaction)
@@ -323,13 +330,13 @@ def is_signed_message(message: str, path: str, signature: str) -> bool:
     return cookie_signer().verify(signature, f"message {cookie.session_id} {path} {message}")
 
 
-def read_form(holder: str) -> MultiDict[str, str]:
+def read_form(holder: str, file_form_bytes_max: int | None = None) -> MultiDict[str, str]:
     """Return the fields of the form in the request; `holder` is the text that its CSRF token signs.
 
     Raise UnsupportedMediaType for another content type, and InvalidFormToken for a request from another site or
     without the token of this holder.
     """
-    form = parse_form()
+    form = parse_form(file_form_bytes_max)
     if is_cross_site():
         raise InvalidFormToken
     if not holder or not cookie_signer().verify(form.get("csrf", ""), holder):
@@ -337,12 +344,20 @@ def read_form(holder: str) -> MultiDict[str, str]:
     return form
 
 
-def parse_form() -> MultiDict[str, str]:
-    """Return the fields of the form in the request without a check; raise UnsupportedMediaType for another type."""
+def parse_form(file_form_bytes_max: int | None = None) -> MultiDict[str, str]:
+    """Return the fields of the form in the request without a check; raise UnsupportedMediaType for another type.
+
+    A form with a file has at most `file_form_bytes_max` bytes, and `g.file` is the content of the file.
+    """
     if "parsed_form" not in g:
-        if request.mimetype != FORM_TYPE:
+        pairs: Iterable[tuple[str, str | None]]
+        if request.mimetype == FORM_TYPE:
+            pairs = decode_pairs(read_body(FORM_BYTES_MAX))
+        elif request.mimetype == FILE_FORM_TYPE and file_form_bytes_max is not None:
+            body = read_body(file_form_bytes_max)
+            pairs, g.file = read_file_form(body, request.mimetype_params)
+        else:
             raise UnsupportedMediaType(request.mimetype)
-        pairs = decode_pairs(read_body(FORM_BYTES_MAX))
         # Browsers submit line ends as CR LF.
         g.parsed_form = MultiDict([(key, (value or "").replace("\r\n", "\n")) for key, value in pairs])
     form: MultiDict[str, str] = g.parsed_form
