@@ -291,8 +291,8 @@ def test_finished_visit_is_reinspected_on_request(browse: Callable, api: Callabl
 def test_explanation_names_the_visit(browse: Callable) -> None:
     mia = browse("mia")
 
-    assert "An inspection of theirs" in mia.page(f"/console/why?kind=inspection&key={VISIT}")
-    assert "The building of an inspection of theirs" in mia.page("/console/why?kind=building&key=1")
+    assert "Inspector of this visit" in mia.page(f"/console/why?kind=inspection&key={VISIT}")
+    assert "Inspector of a visit of this building" in mia.page("/console/why?kind=building&key=1")
 
 
 def test_form_of_an_inspector_offers_client_managers(browse: Callable, api: Callable) -> None:

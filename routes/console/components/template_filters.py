@@ -29,10 +29,10 @@ RULES: Final = {
     "building_grant": "Granted this building",
     "through_building": "Granted the building of this inspection",
     "inspection_grant": "Granted this inspection",
-    "client_ownership": "Belongs to the client of the user",
+    "client_ownership": "Client admin of the owner",
     "super_admin": "Super admins see everything",
-    "own_visit": "An inspection of theirs",
-    "has_own_visit": "The building of an inspection of theirs",
+    "own_visit": "Inspector of this visit",
+    "has_own_visit": "Inspector of a visit of this building",
 }
 BADGES: Final = {each: each for each in INSPECTION_STATUSES} | {
     OPEN: SCHEDULED,

@@ -11,6 +11,7 @@ from routes.console.components import charts, grants
 from routes.console.components.lists import list_page
 from routes.console.components.tables import PATH, Row, Section, Table
 from routes.console.pages.dashboard import OPEN
+from routes.console.pages.explain_access import readers_section
 from routes.console.pages.rows import own_view, show_page
 from routes.console.pages.schedules import apply_links, building_section
 
@@ -46,7 +47,7 @@ def show_building(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(statistics_section, building_section),
+        sections=(statistics_section, building_section, readers_section("building")),
         actions=grant_links,
         links=[("Why can I see this?", f"{PATH}/why?kind=building&key={key}")],
     )

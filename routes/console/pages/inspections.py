@@ -22,6 +22,7 @@ from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, name, status
+from routes.console.pages.explain_access import readers_section
 from routes.console.pages.inspection_access import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.rows import own_form, own_view, show_page
@@ -157,7 +158,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(visit_section, status_section, grants_section),
+        sections=(visit_section, status_section, grants_section, readers_section("inspection")),
         may_add=lambda caller, row: queries.conducts(caller, row["id"]),
         links=[("Why can I see this?", f"{PATH}/why?kind=inspection&key={key}")],
     )
