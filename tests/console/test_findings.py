@@ -64,7 +64,7 @@ def test_navigation_opens_all_open_findings(browse: Callable) -> None:
 def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
     page = browse("ada").page(f"{LIST}?order=id")
 
-    for text in ("late by 3 days", "in 6 hours", "in 4 days", "Harbor House, Fire, 2026-03-09"):
+    for text in ("late by 3 days", "in 6 hours", "in 4 days", "Fire at Harbor House, 9 Mar 2026"):
         assert text in page
 
 

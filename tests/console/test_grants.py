@@ -36,7 +36,7 @@ def test_inspection_grant_is_previewed_created_and_revoked(browse: Callable, api
     page = ada.page(preview)
 
     assert "Mia will see" in page
-    assert "the lead inspection of 2025-04-10 at Harbor House" in page
+    assert "Lead at Harbor House, 10 Apr 2025" in page
     assert "<b>2</b> lead readings" in page
     assert "its inspector, Ivo Kral" in page
     assert "They will not see its building" in page
@@ -190,7 +190,7 @@ def test_hidden_and_missing_emails_cause_equal_queries(
         ada.get(PREVIEW.format(2, email))
 
     assert requested[0] == requested[1]
-    assert requested[0][-1] == ("users", "select=id,name,email,role,clients(name)&id=eq.<id>")
+    assert requested[0][-1] == ("users", "select=id,name,email,role,clients(name),inspectors(name)&id=eq.<id>")
 
 
 def test_email_field_replaces_a_select_of_too_many_users(

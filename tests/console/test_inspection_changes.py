@@ -57,7 +57,7 @@ def test_inspector_is_assigned_after_a_preview_and_undone(browse: Callable, api:
     before = values(api, "inspector_id", LATE_VISIT, VISIT)
 
     preview = ada.fill_in(address("inspector_id", LATE_VISIT, VISIT), {"inspector_id": "1"}).text
-    assert "Ivo Kral → " in preview
+    assert "Mia (inspector: Ivo Kral) → Ines Vega" in preview
     assert values(api, "inspector_id", LATE_VISIT, VISIT) == before == [IVO, IVO]
     done = confirm(ada, preview, "inspector_id")
 

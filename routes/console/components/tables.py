@@ -23,7 +23,6 @@ from routes.console.components.template_filters import name, words
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
-TITLE_CHARACTERS_MAX = 160
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -44,8 +43,12 @@ class Presentation:
     related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
     """Whether the page of a row lists the rows that refer to it by this column."""
     title: Callable[[Row], str] | None = None
-    """A row's name in links. `title_columns` are the columns that it needs."""
+    """A row's name on every page, as an isolated text. `title_columns` are the columns that it needs."""
     title_columns: tuple[str, ...] = ()
+    title_references: tuple[str, ...] = ()
+    """References to rows whose titles the title needs."""
+    title_embeds: tuple[str, ...] = ()
+    """Rows that refer to the row and that the title needs, as in `select=`."""
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
     badges: tuple[str, ...] = ()
@@ -153,7 +156,13 @@ class Table:
     def select(self, columns: str) -> str:
         """Return `select=` for these columns, the title columns and the referred rows."""
         embeds = [each.select() for each in self.references.values()]
-        return ",".join((columns, *embeds))
+        return ",".join((columns, *embeds, *self.presentation.title_embeds))
+
+    @property
+    def title_select(self) -> str:
+        """Return the columns and embeds that the title of a row needs."""
+        embeds = [self.references[each].select() for each in self.presentation.title_references]
+        return ",".join((*self.title_columns, *embeds, *self.presentation.title_embeds))
 
     def list_select(self, caller: Caller) -> str:
         """Return `select=` for the columns of the list."""
@@ -182,7 +191,7 @@ class Table:
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={','.join((*self.title_columns, *self.presentation.choice_columns))}&order={order}"
+        return f"select={','.join((self.title_select, *self.presentation.choice_columns))}&order={order}"
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
@@ -195,8 +204,8 @@ class Table:
         if self.presentation.describe is not None:
             return self.presentation.describe(row)
         title = self.title(row)
-        is_named = self.title_column not in self.relation.key and self.presentation.title is None
-        return name(title, TITLE_CHARACTERS_MAX) if is_named else title[:1].lower() + title[1:]
+        is_number = self.presentation.title is None and self.title_column in self.relation.key
+        return title[:1].lower() + title[1:] if is_number else title
 
     def key_text(self, row: Row) -> str:
         return ",".join(str(row[each]) for each in self.relation.key)
@@ -226,12 +235,12 @@ class Table:
         return "&".join(f"{name}=eq.{quote(str(value))}" for name, value in values)
 
     def title(self, row: Row) -> str:
-        """Return the name of a row in links and messages."""
+        """Return the name of a row in headings, links and messages."""
         if self.presentation.title is not None:
             return self.presentation.title(row)
         if self.title_column in self.relation.key or row[self.title_column] is None:
             return f"{self.label} {self.key_text(row)}"
-        return str(row[self.title_column])
+        return name(row[self.title_column])
 
 
 @dataclass(frozen=True)
@@ -256,7 +265,7 @@ class RowReference:
 
     def select(self, columns: str = "") -> str:
         hint = "" if self.is_only else f"{self.embed}:{self.key.referred}!{self.key.name}"
-        return f"{hint or self.embed}({columns or ','.join(self.table.title_columns)})"
+        return f"{hint or self.embed}({columns or self.table.title_select})"
 
 
 def table_of(name: str) -> Table:

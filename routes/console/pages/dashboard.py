@@ -70,7 +70,7 @@ def next_schedules(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
 
 def next_findings(caller: Caller, size: int = LIST_ROWS, filters: str = "") -> list[queries.Row]:
     """Return the open findings whose deadline is next."""
-    text = "select=id,place,description,severity,status,due_at,inspections(buildings(name))&status=eq.open"
+    text = "select=id,place,item,description,severity,status,due_at,inspections(buildings(name))&status=eq.open"
     rows = queries.select_rows(caller, "findings", f"{text}{filters}&order=due_at,id", limit=size).rows
     for row in rows:
         row["due"], _ = due_cell(row)

@@ -28,7 +28,8 @@ from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import Pairs, Undo, bp, redirect_to
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import counted, deadline, name
+from routes.console.components.template_filters import counted, deadline
+from routes.console.components.titles import finding_title
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -101,24 +102,6 @@ def named_deadlines() -> dict[tuple[str, str], Pairs]:
     }
 
 
-def add_buildings(caller: Caller, rows: list[Row]) -> None:
-    """Add the names of the buildings to findings."""
-    ids = {row["inspection_id"] for row in rows if "inspection_id" in row}
-    if not ids:
-        return
-    text = f"select=id,buildings(name)&id=in.({','.join(map(str, ids))})"
-    found = queries.select_rows(caller, "inspections", text, limit=len(ids)).rows
-    names = {each["id"]: each["buildings"]["name"] for each in found if each["buildings"]}
-    for row in rows:
-        row["building"] = names.get(row["inspection_id"])
-
-
-def inspection_cell(row: Row) -> tuple[str, str]:
-    title = table_of("inspections").title(row["inspections"]) if row.get("inspections") else "Inspection"
-    place = f"{name(row['building'], 40)}, " if row.get("building") else ""
-    return place + title, f"{PATH}/inspections/{row['inspection_id']}"
-
-
 def views() -> list[tuple[str, str]]:
     return [
         ("Open", FIRST_VIEW),
@@ -179,9 +162,16 @@ def form_of(caller: Caller, kind: str, source: MultiDict[str, str]) -> tuple[lis
         raise UnknownPath
     ids = chosen_ids(table_of(NAME), caller, source, deadline_filters())
     move, back = MOVES[kind], return_path(source, NAME)
-    title = f"{move.verb}: {counted(len(ids), 'finding')}"
+    title = f"{move.verb}: {title_of(caller, ids)}"
     hidden = (("ids", ",".join(map(str, ids))), ("back", back), ("visit", source.get("visit", "")))
     return ids, FunctionForm(title, move.verb, move.fields, back, hidden)
+
+
+def title_of(caller: Caller, ids: Sequence[int]) -> str:
+    """Return the title of a single finding that the caller sees, or the number of findings."""
+    table = table_of(NAME)
+    row = queries.first_row(caller, NAME, f"select={table.title_select}&id=eq.{ids[0]}") if len(ids) == 1 else None
+    return table.title(row) if row is not None else counted(len(ids), "finding")
 
 
 @bp.get(f"/{NAME}/move/<kind>")
@@ -283,10 +273,11 @@ def show_finding(table: Table, caller: Caller, key: int) -> Response:
 
 PRESENTATIONS[NAME] = Presentation(
     first_view=FIRST_VIEW,
-    title_columns=("status",),
+    title=finding_title,
+    title_columns=("status", "item", "place"),
+    title_references=("inspection_id",),
     badges=("severity", "status"),
-    prepare=add_buildings,
-    cells={"due_at": due_cell, "inspection_id": inspection_cell},
+    cells={"due_at": due_cell},
     hidden=("ref",),
     slim="place",
     without_field=("ref",),

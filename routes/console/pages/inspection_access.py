@@ -22,13 +22,14 @@ from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, re
 from routes.console.components.records import require_written
 from routes.console.components.tables import Row, Section
 from routes.console.components.template_filters import short_name
+from routes.console.components.titles import inspection_title, inspector_title
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/inspections/<int:key>/access"
 USERS_LISTED_MAX = 150  # with more users, an e-mail field replaces the select
 PREVIEW_COLUMNS = (
-    "select=id,inspection_type,date_visited,status,buildings(name,client_id,clients(name)),inspectors(name)"
+    "select=id,inspection_type,date_visited,status,buildings(name,client_id,clients(name)),inspectors(name,users(name))"
 )
 
 
@@ -72,6 +73,8 @@ def inspection_access(caller: Caller, key: int) -> Response:
     return render_page(
         "inspection_access.html",
         row=row,
+        title=inspection_title(row),
+        inspector=inspector_title(row["inspectors"]) if row["inspectors"] else "",
         user=user,
         role=ROLE_NAMES,
         grant=grant,
