@@ -32,4 +32,4 @@ class ReportLead(Model):
         label="Inspection", listed=True, narrow=True, example=1,
     )  # fmt: skip
     gun_id = column(INTEGER, label="XRF gun", help="The number of the device.", listed=True, example=20417)
-    result = column(TEXT, common_values=READING_RESULTS, listed=True, narrow=True, example=NEGATIVE)
+    result = column(TEXT, common_values=READING_RESULTS, listed=True, narrow=True, searchable=True, example=NEGATIVE)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
-from models.types import TIMESTAMP
+from models.types import DATE, TIMESTAMP
 from routes.console.components.tables import Row, RowReference, Table
 from routes.console.components.template_filters import badge, isolated, moment, name, words
 
@@ -61,13 +61,12 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     prepare_rows(table, caller, rows)
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
-    headings = [
-        Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, caller, each)) for each in columns
-    ]
+    headings = [Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, each)) for each in columns]
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
         kind = "wide" if without else ""
-        headings.insert(0, Heading("Number", f"n {kind}".strip(), "id") if table.has_number else Heading("Row", kind))
+        label, classes = ("Number", f"n {kind}".strip()) if table.has_number else ("Row", kind)
+        headings.insert(0, Heading(label, classes, table.relation.key[0]))
     cells = [
         ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
         for row in rows
@@ -80,14 +79,20 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     return Shown(headings, cells, [table.key_text(row) for row in rows])
 
 
-def sort_column(table: Table, caller: Caller, attribute: Attribute) -> str:
-    """Return the order of a list by a column: that of a reference is by the name of its row."""
+def sort_column(table: Table, attribute: Attribute) -> str:
+    """Return the order of a list by a column: that of a reference is by the title of its row."""
     reference = table.references.get(attribute.name)
     if reference is None:
         return attribute.name
-    title = reference.table.relation.attributes[reference.table.title_column]
-    is_named = is_text(title) and reference.is_only and reference.table.permits(caller, Action.READ)
-    return f"{reference.embed}({title.name})" if is_named else ""
+    return table.presentation.orders.get(attribute.name) or f"{reference.embed}({reference.table.title_column})"
+
+
+def is_dated(table: Table, attribute: Attribute) -> bool:
+    """Return whether a list in the order of a column is in the order of dates."""
+    reference = table.references.get(attribute.name)
+    if reference is None:
+        return attribute.type in (DATE, TIMESTAMP)
+    return attribute.name not in table.presentation.orders and reference.table.title_attribute.type in (DATE, TIMESTAMP)
 
 
 def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:

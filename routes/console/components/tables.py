@@ -55,6 +55,8 @@ class Presentation:
     """Columns that the list shows as badges, and the page beside its heading."""
     prepare: Callable[[Caller, list[Row]], None] = field(default=lambda caller, rows: None)
     """Adds values to rows before they are shown."""
+    orders: Mapping[str, str] = field(default_factory=dict)
+    """By reference: the order of the list by it, if that is not by the title of its row."""
     cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
     """By column: the text and the URL of a row's value."""
     hidden: tuple[str, ...] = ()
@@ -112,6 +114,10 @@ class Table:
         return self.model.title_column or by_default
 
     @property
+    def title_attribute(self) -> Attribute:
+        return self.relation.attributes[self.title_column]
+
+    @property
     def title_columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.presentation.title_columns)))
 
@@ -144,6 +150,11 @@ class Table:
         columns = [each for each in self.relation.attributes.values() if each.info.listed and each.name != leaves_out]
         columns.sort(key=lambda each: each.name != self.title_column)
         return columns
+
+    def listed_references(self, caller: Caller) -> list[RowReference]:
+        """Return the references of the list's columns to tables that the caller has the privilege to read."""
+        references = [self.references[each.name] for each in self.listed(caller) if each.name in self.references]
+        return [each for each in references if policy.permits(caller.profile, Action.READ, each.table.model)]
 
     def narrow(self, columns: Sequence[Attribute]) -> set[str]:
         """Return the names of the columns that a telephone shows."""
@@ -263,9 +274,14 @@ class RowReference:
         """The name of the referred row in a row of the table."""
         return self.key.referred if self.is_only else f"{self.column}_row"
 
-    def select(self, columns: str = "") -> str:
-        hint = "" if self.is_only else f"{self.embed}:{self.key.referred}!{self.key.name}"
-        return f"{hint or self.embed}({columns or self.table.title_select})"
+    @property
+    def source(self) -> str:
+        """The referred relation as `select` names it."""
+        return self.key.referred if self.is_only else f"{self.key.referred}!{self.key.name}"
+
+    def select(self) -> str:
+        alias = "" if self.is_only else f"{self.embed}:"
+        return f"{alias}{self.source}({self.table.title_select})"
 
 
 def table_of(name: str) -> Table:

@@ -277,6 +277,7 @@ PRESENTATIONS[NAME] = Presentation(
     title_columns=("status", "item", "place"),
     title_references=("inspection_id",),
     badges=("severity", "status"),
+    orders={"inspection_id": "inspections(buildings)"},
     cells={"due_at": due_cell},
     hidden=("ref",),
     slim="place",
