@@ -100,3 +100,26 @@ def test_first_steps_are_shown_to_super_admins(browse: Callable, monkeypatch: py
 
     assert "First steps" in browse("root").page("/console/")
     assert "First steps" not in browse("ada").page("/console/")
+
+
+def test_links_of_the_console_show_no_filter_in_the_dialect(browse: Callable) -> None:
+    root = browse("root")
+    opened = 0
+    for path in (
+        "/console/?from=2025-01-01&to=2025-12-31",
+        "/console/buildings/1",
+        "/console/inspections",
+        "/console/findings",
+    ):
+        for each in dict.fromkeys(links(root.page(path))):
+            if re.match(r"/console/(inspections|findings|schedules|reports_lead)\?", each):
+                assert '<p class="unshown">' not in root.page(each), (path, each)
+                opened += 1
+    assert opened > 20
+
+
+def test_overdue_of_the_dashboard_is_the_late_view(browse: Callable) -> None:
+    root = browse("root")
+    overdue = next(each for each in links(root.page("/console/")) if "date_visited=lte." in each)
+
+    assert 'aria-current="page">Late</a>' in root.page(overdue)

@@ -18,6 +18,7 @@ from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.display import is_dated, is_text, label_of, show_rows, sort_column
 from routes.console.components.error_pages import fault_message, record_fault
+from routes.console.components.filter_words import filter_words
 from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, Pairs, Searched, parse_list_query
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
@@ -189,7 +190,7 @@ def list_page(
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=typed,
-        unshown=[(*pair, "") for pair in unshown],
+        unshown=[(*pair, filter_words(table, caller, listing, *pair)) for pair in unshown],
         searched=searched_labels(table, caller),
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
         views=views,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from flask import Response
 
 from access.caller import Caller
@@ -26,7 +28,7 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "beside": True,
         "numbers": numbers,
         "filters": f"building_id=eq.{row['id']}&",
-        "overdue": f"building_id=eq.{row['id']}&{OPEN}&date_visited=lt.{today}",
+        "overdue": f"building_id=eq.{row['id']}&{OPEN}&date_visited=lte.{today - datetime.timedelta(1)}",
         "statuses": charts.shares(numbers.by_status),
         "lead": charts.shares(numbers.lead.by_result),
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from flask import Response, request
 
 from access import policy
@@ -56,7 +58,7 @@ def dashboard(caller: Caller) -> Response:
         schedules=next_schedules(caller),
         findings=next_findings(caller),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
-        days=status_counts.calendar_days(today),
+        days=status_counts.calendar_days(today) | {"yesterday": str(today - datetime.timedelta(1))},
         today=today,
         problem=problem,
     )
