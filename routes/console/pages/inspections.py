@@ -24,7 +24,7 @@ from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, 
 from routes.console.components.template_filters import capital, isolated, name, status
 from routes.console.components.titles import inspection_title, type_cell
 from routes.console.pages.explain_access import readers_section
-from routes.console.pages.inspection_access import grants_section
+from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section

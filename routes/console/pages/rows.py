@@ -108,7 +108,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     may_create = may_create and not is_grant
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
-        actions = grants.grant_links(other, caller, page.rows)
+        actions = grants.grant_links(other, caller, page.rows, reference.table.url(row).removeprefix(PATH))
     elif other.presentation.part_of == reference.column and may_add and other.permits(caller, Action.UPDATE):
         urls = {other.key_text(each): other.url(each) for each in page.rows}
         actions = {each: [("Edit", f"{url}/edit"), ("Delete", f"{url}/delete")] for each, url in urls.items()}
