@@ -68,7 +68,7 @@ def test_empty_list_has_no_filter_to_clear(browse: Callable) -> None:
 def test_refusal_is_in_words(browse: Callable) -> None:
     answer = browse("moe").get("/console/clients/new")
     assert answer.status_code == 403
-    assert "Your role does not allow this." in answer.text
+    assert "you may not" in answer.text
 
 
 def test_bars_link_to_the_rows_that_they_count(browse: Callable) -> None:
