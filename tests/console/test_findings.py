@@ -122,6 +122,27 @@ def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:
     assert "Tick at least one finding, then press Waive." in ada.page(answer.headers["Location"])
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("fixed", "Tick at least one finding, then press Mark fixed."),
+        ("fixed?all=&back=/findings", "Tick at least one finding, then press Mark fixed."),
+        ("fixed?ids=x", "Tick other findings, then press Mark fixed."),
+        (f"waived?ids={LATE},42", "You may not move 1 of 2 ticked findings. Tick other findings, then press Waive."),
+    ],
+)
+def test_list_says_what_to_tick(browse: Callable, api: Callable, query: str, text: str) -> None:
+    """Ada reads finding 42 of another client by a grant."""
+    granted = {"id": 42, "inspection_id": 8, "description": "Of another client", "severity": "low"}
+    assert api("service").post("/findings", granted).status == 201
+    ada = browse("ada")
+
+    answer = ada.get(f"{MOVE}/{query}")
+
+    assert answer.headers["Location"].startswith("/console/findings?")
+    assert text in ada.page(answer.headers["Location"])
+
+
 def test_verified_findings_name_the_visit_that_found_them(browse: Callable, api: Callable) -> None:
     other = {"id": 41, "inspection_id": 2, "description": "Of another case", "severity": "low"}
     assert api("service").post("/findings", other).status == 201

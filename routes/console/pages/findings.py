@@ -18,14 +18,14 @@ from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.deadlines import end_of_day
 from inspections.findings import Move
-from models.types import read_date
+from models.types import InvalidInput, read_date
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
-from routes.console.components.bulk import chosen_ids, return_path
+from routes.console.components.bulk import ask_for_ticks, chosen_ids, return_path
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm
 from routes.console.components.lists import MoreFilters, list_page
-from routes.console.components.page import Pairs, Undo, bp, redirect_to
+from routes.console.components.page import Pairs, Undo, bp
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
 from routes.console.components.template_filters import counted, deadline
@@ -33,6 +33,7 @@ from routes.console.components.titles import finding_title
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"
@@ -177,11 +178,18 @@ def title_of(caller: Caller, ids: Sequence[int]) -> str:
 @bp.get(f"/{NAME}/move/<kind>")
 @auth.requires_session()
 def show_move(caller: Caller, kind: str) -> Response:
-    ids, form = form_of(caller, kind, request.args)
+    try:
+        ids, form = form_of(caller, kind, request.args)
+    except (InvalidInput, LimitExceeded) as fault:
+        return ask_for_ticks(return_path(request.args, NAME), "finding", MOVES[kind].verb, fault)
     if not ids:
-        return ask_for_ticks(kind, form)
-    if movable(caller, kind, ids) != set(ids):
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
+    refused = len(set(ids) - movable(caller, kind, ids))
+    if refused and not policy.may_move_findings(caller.profile, kind):
         raise policy.PermissionDenied("permission denied for function move_findings")
+    if refused:
+        why = InvalidInput(f"You may not move {refused} of {counted(len(ids), 'ticked finding')}")
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb, why)
     return form.page(FormValues({}))
 
 
@@ -190,7 +198,7 @@ def show_move(caller: Caller, kind: str) -> Response:
 def submit_move(caller: Caller, kind: str) -> Response:
     ids, form = form_of(caller, kind, g.form)
     if not ids:
-        return ask_for_ticks(kind, form)
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
 
     def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
@@ -216,10 +224,6 @@ def submit_move(caller: Caller, kind: str) -> Response:
         return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 
     return form.submit(call)
-
-
-def ask_for_ticks(kind: str, form: FunctionForm) -> Response:
-    return redirect_to(form.back, f"Tick at least one finding, then press {MOVES[kind].verb}.")
 
 
 def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Undo | None:

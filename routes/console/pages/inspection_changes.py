@@ -18,7 +18,7 @@ from models import Inspection
 from models.types import BIGINT, DATE, InvalidInput
 from models.vocabulary import CANCELLED, IN_PROGRESS, SCHEDULED
 from routes.console.components import fields, queries
-from routes.console.components.bulk import CHOSEN_MAX, chosen_rows, return_path
+from routes.console.components.bulk import CHOSEN_MAX, ask_for_ticks, chosen_rows, return_path
 from routes.console.components.fields import EditConflict, Field
 from routes.console.components.function_forms import FunctionForm, read_ids
 from routes.console.components.lists import Link, MoreFilters
@@ -53,12 +53,15 @@ def change_buttons(caller: Caller) -> list[Link]:
 @bp.get(f"/{NAME}/change/<column>")
 @auth.requires(Action.UPDATE, Inspection)
 def show_change(caller: Caller, column: str) -> Response:
-    rows = read_rows(caller, column, request.args)
-    if not rows:
-        verb = LABELS[column]
-        return redirect_to(return_path(request.args, NAME), f"Tick at least one inspection, then press {verb}.")
-    if column == "status":
-        return ask(caller, column, rows, {}, return_path(request.args, NAME))
+    back = return_path(request.args, NAME)
+    try:
+        rows = read_rows(caller, column, request.args)
+        if not rows:
+            return ask_for_ticks(back, "inspection", LABELS[column])
+        if column == "status":
+            return ask(caller, column, rows, {}, back)
+    except (InvalidInput, LimitExceeded) as fault:
+        return ask_for_ticks(back, "inspection", LABELS[column], fault)
     return change_form(caller, column, rows, request.args).page(fields.FormValues({}))
 
 
