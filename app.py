@@ -17,6 +17,7 @@ from access.authentication import Authenticator
 from engine.maintenance import check
 from engine.open import open_configured
 from engine.storage.server_lock import is_served
+from inspections.lead.register import register_lead_rules
 from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
 from routes.http.flask_app import ApiFlask
@@ -36,6 +37,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
     register_rules(settings)
+    register_lead_rules()
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(

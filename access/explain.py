@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import sqlalchemy as sa
+from sqlalchemy.sql import visitors
 
 from access.caller import Caller
 from access.functions import function
@@ -27,9 +28,10 @@ from access.predicates import (
     through_building,
 )
 from access.roles import GrantKind, Role
-from access.session import caller_of_user
+from access.session import caller_of_user, full_profile, visits_since
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
+from engine.query.dialect.in_subquery import SmallInSubquery
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.rule import Action
@@ -45,6 +47,9 @@ EVIDENCE: dict[Predicate, tuple[GrantKind, str]] = {
 }
 """The predicates that depend on a grant: the kind of grant, and the row's column that the grant references."""
 
+
+USER_COLUMNS = {CALLER.id.key: "id", CALLER.client_id.key: "client_id"}
+"""By parameter of the rule: the user's column that holds its value."""
 
 ROW_ID = parameter("row_id")
 """The id of the row that a caller asks about."""
@@ -77,6 +82,16 @@ class Explanation:
 NOT_ALLOWED = Explanation(False, ())
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A user who may read a row, and all rules that let them."""
+
+    id: str
+    name: str
+    role: Role
+    reasons: tuple[Reason, ...]
+
+
 def is_readable(transaction: Transaction, caller: Caller, model: type[Model], key: int, user_id: str) -> bool:
     """Return whether both the caller and the user may read a row; raise UserNotReadable."""
     user = readable_user(transaction, caller, user_id)
@@ -95,12 +110,34 @@ def explain(transaction: Transaction, caller: Caller, model: type[Model], key: i
     row = transaction.one(plan.sql, plan.bind(user.binding(row_id=key)))
     if row is None:
         return NOT_ALLOWED
-    reasons = tuple(
-        Reason(alternative_name(alternative, user.role), *row[place + 1 : place + 3])
-        for place, alternative in zip(range(0, len(row), 3), alternatives_of(user.role, model), strict=True)
-        if row[place]
-    )
+    reasons = reasons_of(row, user.role, model)
     return Explanation(bool(reasons), reasons)
+
+
+def list_readers(
+    transaction: Transaction, caller: Caller, model: type[Model], key: int, users_max: int
+) -> list[Reader]:
+    """Return the users whom the caller may read and who may read a row, by role and name: at most `users_max`.
+
+    Return none for a row that the caller may not read.
+    """
+    readers: list[Reader] = []
+    for role in Role:
+        plan = plan_readers(transaction.dialect.name, caller.rule, role, model)
+        since = visits_since(transaction, full_profile(role)) or caller.visits_since
+        limit = users_max - len(readers)
+        rows = transaction.all(plan.sql, plan.bind(caller.binding(row_id=key, visits_since=since, users_max=limit)))
+        readers += [Reader(str(row[0]), row[1], role, reasons_of(row[2:], role, model)) for row in rows]
+    return readers
+
+
+def reasons_of(columns: Row, role: Role, model: type[Model]) -> tuple[Reason, ...]:
+    """Return the reasons that the columns of `reason_columns` hold."""
+    return tuple(
+        Reason(alternative_name(alternative, role), *columns[place + 1 : place + 3])
+        for place, alternative in zip(range(0, len(columns), 3), alternatives_of(role, model), strict=True)
+        if columns[place]
+    )
 
 
 def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Caller:
@@ -127,16 +164,47 @@ def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statem
 
 @cache
 def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    """Return the statement for one row with three columns for each alternative: whether it holds, grantor and time."""
+    """Return the statement for the reasons of one user to read one row."""
     planner = Planner(DIALECTS[database], rule)
     row = planner.alias(catalog().relations[model.__tablename__])
-    columns = [
+    chosen = sa.select(*reason_columns(rule, model, row.c)).select_from(row)
+    return planner.finish(chosen.where(row.c.id == ROW_ID))
+
+
+@cache
+def plan_readers(database: str, rule: AccessRule, role: Role, model: type[Model]) -> Statement:
+    """Return the statement for the users of a role who read one row, with their reasons."""
+    planner = Planner(DIALECTS[database], rule)
+    user, readable = planner.scoped(catalog().relations[User.__tablename__])
+    row, visible = planner.scoped(catalog().relations[model.__tablename__])
+    theirs = AccessRule(full_profile(role))
+    reasons = [of_user(column, user) for column in reason_columns(theirs, model, row.c)]
+    reads = of_user(theirs.rows(Action.READ, model, row.c), user)
+    chosen = sa.select(user.c.id, user.c.name, *reasons).select_from(user.join(row, row.c.id == ROW_ID))
+    chosen = chosen.where(user.c.role == role.value, readable, visible, reads)
+    return planner.finish(chosen.order_by(user.c.name, user.c.id).limit(parameter("users_max", sa.BigInteger)))
+
+
+def of_user(expression: sa.ClauseElement, user: Row) -> Row:
+    """Return an expression of a rule with a user's row in place of the caller: it searches by that user's key."""
+
+    def replace(element: object, **options: object) -> object:
+        if isinstance(element, SmallInSubquery):
+            return of_user(element.as_exists(), user)
+        column = USER_COLUMNS.get(element.key) if isinstance(element, sa.BindParameter) else None
+        # A column of text does not add the users to the FROM clause of a sub-select.
+        return sa.literal_column(f"{user.name}.{column}", user.c[column].type) if column is not None else None
+
+    return visitors.replacement_traverse(expression, {}, replace)
+
+
+def reason_columns(rule: AccessRule, model: type[Model], row: Row) -> list[sa.ColumnElement[object]]:
+    """Return three columns for each alternative: whether it holds, grantor and time of its grant."""
+    return [
         column
         for alternative in alternatives_of(rule.profile.role, model)
-        for column in (sa.case((alternative(rule.profile, row.c), 1)), *evidence(rule, alternative, row.c))
+        for column in (sa.case((alternative(rule.profile, row), 1)), *evidence(rule, alternative, row))
     ]
-    chosen = sa.select(*columns).select_from(row)
-    return planner.finish(chosen.where(row.c.id == ROW_ID))
 
 
 def evidence(

@@ -145,7 +145,7 @@ def has_own_visit(profile: GrantProfile, building: Row) -> Condition:
 
 
 def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
-    """Rows of the visits that `own_visit` selects."""
+    """Rows of their own visits."""
     return in_own_visits(profile, row.inspection_id, "id")
 
 

@@ -264,9 +264,13 @@ def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
     row = transaction.one(statement.sql, parameters(statement, user_id, None))
     if row is None:
         return None
-    role = Role(row[0])
-    profile = grant_profile(role, True, True, role is INSPECTOR_ROLE)
+    profile = full_profile(Role(row[0]))
     return Caller(user_id, row[1], profile, visits_since=visits_since(transaction, profile))
+
+
+def full_profile(role: Role) -> GrantProfile:
+    """Return the profile of a role that holds every kind of grant and may be an inspector's."""
+    return grant_profile(role, True, True, role is INSPECTOR_ROLE)
 
 
 @cache

@@ -9,8 +9,6 @@ from engine.query.write.domain_rules import DOMAIN_RULES
 from inspections.deadlines import finding_deadlines
 from inspections.findings import FindingRule
 from inspections.inspectors import InspectorRule
-from inspections.lead.calibration_checks import CalibrationCheckRule
-from inspections.lead.readings import ReadingRule
 from inspections.schedules import ScheduleRule
 from inspections.visits import InspectionRule
 
@@ -22,6 +20,4 @@ def register_rules(settings: Mapping[str, Any]) -> None:
         inspections=InspectionRule(),
         findings=FindingRule(finding_deadlines(settings["FINDING_DEADLINES"])),
         inspectors=InspectorRule(),
-        reports_lead=ReadingRule(),
-        calibration_checks=CalibrationCheckRule(),
     )

@@ -29,10 +29,20 @@ class BuildingDetail(Model):
     owner_address = column(TEXT, label="Address of the owner", multiline=True, example="1 Harbor Road, Portland")
     owner_phone = column(TEXT, label="Telephone of the owner", example="+1 207 555 0100")
     child_occupied = column(
-        TEXT, allowed_values=OCCUPANCIES, label="Occupied by children", listed=True, example=OCCUPANCIES[0]
+        TEXT,
+        allowed_values=OCCUPANCIES,
+        label="Occupied by children",
+        listed=True,
+        searchable=True,
+        example=OCCUPANCIES[0],
     )
     hazard_class = column(
-        TEXT, allowed_values=HAZARD_CLASSES, label="Hazard class", listed=True, example=HAZARD_CLASSES[0]
+        TEXT,
+        allowed_values=HAZARD_CLASSES,
+        label="Hazard class",
+        listed=True,
+        searchable=True,
+        example=HAZARD_CLASSES[0],
     )
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -40,7 +40,7 @@ class CalibrationCheck(Model):
     mean = column(DOUBLE, service=True, default=ColumnDefault.COMPUTED, listed=True, example=1.033)
     result = column(
         TEXT, service=True, default=ColumnDefault.COMPUTED, allowed_values=CHECK_RESULTS, listed=True, narrow=True,
-        example=CHECK_RESULTS[0],
+        searchable=True, example=CHECK_RESULTS[0],
     )  # fmt: skip
     check_low = column(
         DOUBLE, service=True, default=ColumnDefault.COMPUTED, label="Lowest mean", help="The limit of the device.",

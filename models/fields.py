@@ -55,6 +55,8 @@ class ColumnInfo:
     """Only the service changes the column. A payload may name its default in a new row."""
     allowed_values: tuple[str, ...] = ()
     """The only values that the table takes; empty for any."""
+    ranked: bool = False
+    """The allowed values are in the order in which the console sorts them. The API sorts by the alphabet."""
     common_values: tuple[str, ...] = ()
     """Values that documents and forms offer. The table takes others."""
     label: str = ""

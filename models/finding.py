@@ -62,11 +62,12 @@ class Finding(Model):
         TEXT, required=True, listed=True, narrow=True, searchable=True, multiline=True, example="No smoke alarm."
     )
     severity = column(
-        TEXT, required=True, allowed_values=SEVERITIES, listed=True, narrow=True, example=MODERATE
+        TEXT, required=True, allowed_values=SEVERITIES, ranked=True, listed=True, narrow=True, searchable=True,
+        example=MODERATE,
     )  # fmt: skip
     status = column(
         TEXT, required=True, service=True, stored_default=OPEN, allowed_values=FINDING_STATUSES, listed=True,
-        example=OPEN,
+        searchable=True, example=OPEN,
     )  # fmt: skip
     due_at = column(
         TIMESTAMP, required=True, default=ColumnDefault.COMPUTED, label="Due", listed=True, narrow=True,
@@ -100,10 +101,12 @@ class FindingEvent(Model):
     user_id = column(
         UUID, references("users.id", on_delete="set null"), default=ColumnDefault.CALLER_ID, label="Person", listed=True
     )
-    kind = column(TEXT, required=True, allowed_values=EVENT_KINDS, listed=True, narrow=True, example=FIXED)
+    kind = column(
+        TEXT, required=True, allowed_values=EVENT_KINDS, listed=True, narrow=True, searchable=True, example=FIXED
+    )
     inspection_id = column(
         BIGINT, label="Visit", help="The inspection during which it happened.", listed=True, example=1
     )
-    note = column(TEXT, listed=True, multiline=True, example="Replaced the alarm.")
+    note = column(TEXT, listed=True, searchable=True, multiline=True, example="Replaced the alarm.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -62,7 +62,9 @@ class Inspection(Model):
         DATE, label="Date", help="The day of the visit, or the day it is planned for.", listed=True,
         example="2026-01-31",
     )  # fmt: skip
-    status = column(TEXT, common_values=INSPECTION_STATUSES, listed=True, narrow=True, example=SCHEDULED)
+    status = column(
+        TEXT, common_values=INSPECTION_STATUSES, listed=True, narrow=True, searchable=True, example=SCHEDULED
+    )
     inspector_id = column(
         BIGINT, references("inspectors.id", on_delete="set null"), label="Inspector", listed=True, example=1
     )

@@ -52,6 +52,6 @@ class InspectionPlan(Model):
         INTEGER, required=True, stored_default=1, minimum=1, maximum=99, listed=True,
         help="1 is the first inspection of the case, 2 its first re-inspection.", example=1,
     )  # fmt: skip
-    outcome = column(TEXT, allowed_values=OUTCOMES, listed=True, example=DONE)
+    outcome = column(TEXT, allowed_values=OUTCOMES, listed=True, searchable=True, example=DONE)
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -35,7 +35,7 @@ class Schedule(Model):
     every = column(
         INTEGER, required=True, minimum=1, maximum=1_200, listed=True, help="The interval, in units.", example=3
     )
-    unit = column(TEXT, required=True, allowed_values=UNITS, listed=True, example=MONTH)
+    unit = column(TEXT, required=True, allowed_values=UNITS, ranked=True, listed=True, example=MONTH)
     counted_from = column(
         TEXT, required=True, stored_default=PLANNED, allowed_values=COUNTED_FROM, label="Counted from",
         help="planned: due dates keep their rhythm. done: the interval begins on the day of the visit.",

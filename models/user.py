@@ -31,7 +31,7 @@ class User(Model):
     name = column(TEXT, required=True, listed=True, searchable=True, example="Maria Quinn")
     role = column(
         TEXT, required=True, allowed_values=("super_admin", "client_admin", "client_manager"), listed=True,
-        narrow=True, example="client_manager",
+        searchable=True, narrow=True, example="client_manager",
     )  # fmt: skip
     client_id = column(BIGINT, references("clients.id"), label="Client", listed=True, narrow=True, example=1)
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")

@@ -57,11 +57,13 @@ SETTINGS = {
 the session has received them."""
 
 PREPARE_SESSION = """
-SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write');
 SELECT set_config('lc_messages', 'C', false) WHERE has_parameter_privilege('lc_messages', 'SET');
 SELECT current_setting('walkthrough.settings_arrived', true)
 """
-"""COMMIT returns once the commit is on disk. Messages are in English if the user may set their language."""
+"""COMMIT returns once the commit is on disk, also on a synchronous standby. Messages are in English if the user may set
+their language."""
 
 POOLER_REFUSED = "a pooler (such as PgBouncer) withholds session settings; connect to the server without it"
 
@@ -297,6 +299,14 @@ class ServerSession(psycopg.Connection[Any]):
         except psycopg.Error:
             return True
         return bool(poll.poll(0))
+
+    def stop_waiting(self) -> None:
+        """Cancel the COMMIT that waits for a synchronous standby: its lock would hold up all later writes.
+
+        The server then has the commit, and the standby may lack it.
+        """
+        with suppress(psycopg.Error):
+            self.cancel_safe(timeout=CONNECT_SECONDS_MAX)
 
     def close(self) -> None:
         super().close()

@@ -227,6 +227,8 @@ class WriteTransaction(ServerTransaction):
             self.session.settle()
             cursor = self.session.run(COMMIT)
         except ERRORS as error:
+            if self.session.is_lost:
+                self.session.stop_waiting()
             raise translate_of_commit(error) from error
         if cursor.statusmessage != COMMIT:
             raise NotCommitted("the transaction ended before its COMMIT")
@@ -235,7 +237,7 @@ class WriteTransaction(ServerTransaction):
         """Undo everything. Mark a session that cannot roll back as lost."""
         self.dead = True
         try:
-            if not self.session.is_idle:
+            if not self.session.is_lost and not self.session.is_idle:
                 self.session.undo(ROLLBACK)
         except ERRORS:
             self.session.is_lost = True

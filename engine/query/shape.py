@@ -113,13 +113,19 @@ def filter_count(condition: Condition) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
-    """A term of `order`: `column.desc.nullslast`, or `embed(column).desc` for a to-one embed."""
+    """A term of `order`: `column.desc.nullslast`, or `embed(column).desc` for a to-one embed.
+
+    The console alone makes the last two. `ranked` is the order of the column's allowed values. `through` is a relation
+    to which the embed refers: `column` is a column of its row.
+    """
 
     column: str
     path: Path = ()
     embed: str | None = None
     descending: bool = False
     nulls: str | None = None
+    ranked: bool = False
+    through: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

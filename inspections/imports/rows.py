@@ -178,7 +178,7 @@ class RowReader:
         found = row.values.pop(FOUND_ON)
         if "due_at" not in row.values and "due_at" not in row.invalid:
             rule, known = DOMAIN_RULES[self.relation.name], {**row.values, "created_at": found}
-            row.values["due_at"] = rule.default(self.transaction, self.binding, "due_at", known)
+            [row.values["due_at"]] = rule.defaults(self.transaction, self.binding, "due_at", [known])
 
 
 def split_checks(rows: Sequence[FileRow], log: ProblemLog) -> tuple[list[FileRow], list[CheckRow]]:

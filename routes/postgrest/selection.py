@@ -138,8 +138,9 @@ def parse_order(text: str, state: ParseState) -> tuple[OrderTerm, ...]:
 
     >>> parse_order("buildings(name).desc.nullslast, id", ParseState(Limits()))
     ... # doctest: +NORMALIZE_WHITESPACE
-    (OrderTerm(column='name', path=(), embed='buildings', descending=True, nulls='nullslast'),
-     OrderTerm(column='id', path=(), embed=None, descending=False, nulls=None))
+    (OrderTerm(column='name', path=(), embed='buildings', descending=True, nulls='nullslast', ranked=False,
+               through=None),
+     OrderTerm(column='id', path=(), embed=None, descending=False, nulls=None, ranked=False, through=None))
     """
     scanner = Scanner("order", text)
     terms: list[OrderTerm] = []

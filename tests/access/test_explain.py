@@ -1,6 +1,7 @@
 """Checks and explanations below the HTTP layer."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,8 +11,8 @@ from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alter
 from access.roles import GRANT_PROFILES, Role
 from engine.current import reading
 from engine.interface.transaction import Transaction
-from models import Building, Inspection
-from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
+from models import Building, Inspection, User
+from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {
     "root": Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False]),
@@ -124,3 +125,59 @@ def test_super_admin_reads_by_role(snapshot: Transaction) -> None:
     found = explain.explain(snapshot, SERVICE_CALLER, Building, 4, ROOT)
 
     assert found == Explanation(True, (Reason("super_admin", None, None),))
+
+
+LISTING_CALLERS = ("root", "service", "ada", "bob", "moe", "mia")
+
+
+@pytest.mark.parametrize("model", [Building, Inspection])
+@pytest.mark.parametrize("who", LISTING_CALLERS)
+def test_list_of_readers_agrees_with_the_explanations(snapshot: Transaction, who: str, model: type) -> None:
+    caller = CALLERS[who]
+    users = [user for user in (ROOT, ADA, BOB, MOE, MIA, MAX) if explain.can_read(snapshot, caller, User, user)]
+
+    for row in (*range(1, 10), 999, -1):
+        listed = explain.list_readers(snapshot, caller, model, row, 100)
+        explained = {user: explain.explain(snapshot, caller, model, row, user) for user in users}
+
+        assert {each.id: each.reasons for each in listed} == {
+            user: each.reasons for user, each in explained.items() if each.allowed
+        }
+
+
+def test_list_of_readers_has_linked_inspectors(world: Callable) -> None:
+    rows = json.loads(DATASET.read_text())
+    rows["inspectors"][2]["user_id"] = MIA  # Uma, who has inspection 5 of building 3
+    app = world(rows, "2026-03-10T12:00:00+00:00")("ada").database.own
+    with app.app_context(), reading() as transaction:
+        building, visit = (
+            explain.list_readers(transaction, CALLERS["ada"], model, key, 100)
+            for model, key in ((Building, 3), (Inspection, 5))
+        )
+
+    assert [(each.name, each.reasons) for each in building] == [
+        ("Ada", (Reason("client_ownership", None, None),)),
+        ("Mia", (Reason("has_own_visit", None, None),)),
+    ]
+    assert [each.reasons[0].rule for each in visit] == ["client_ownership", "own_visit"]
+
+
+@pytest.mark.parametrize("model", [Building, Inspection])
+def test_list_of_readers_is_bounded(snapshot: Transaction, model: type) -> None:
+    every = explain.list_readers(snapshot, CALLERS["root"], model, 1, 100)
+
+    assert len(every) > 2
+    assert explain.list_readers(snapshot, CALLERS["root"], model, 1, 2) == every[:2]
+
+
+@pytest.mark.sqlite("reads SQLite's plans")
+@pytest.mark.parametrize("model", [Building, Inspection])
+@pytest.mark.parametrize("role", Role)
+def test_list_of_readers_searches_each_table_by_an_index(snapshot: Transaction, role: Role, model: type) -> None:
+    caller = CALLERS["ada"]
+    plan = explain.plan_readers(snapshot.dialect.name, caller.rule, role, model)
+    values = plan.bind(caller.binding(row_id=1, visits_since="2026-01-01", users_max=100))
+
+    steps = [row[-1] for row in snapshot.all(f"EXPLAIN QUERY PLAN {plan.sql}", values)]
+
+    assert [each for each in steps if each.startswith("SCAN") and "t0" not in each] == []

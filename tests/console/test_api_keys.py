@@ -111,7 +111,7 @@ def test_revocation_of_an_inspection_is_undone(browse: Callable) -> None:
 
     sent = ada.send("/console/inspections/3/access", {"person": MOE, "do": "take"}, form=path)
 
-    assert "Grant the" in ada.page(path)
+    assert "Grant Fire at Mill Court, 11 Apr 2025 to Moe?" in ada.page(path)
     assert "Inspection granted to Moe." in ada.page(undo(ada, ada.page(sent.headers["Location"])).headers["Location"])
     assert "Revoke access to" in ada.page(path)
 

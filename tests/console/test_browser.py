@@ -16,8 +16,9 @@ import pytest
 
 from tests.clients.node import UNREACHABLE
 from tests.clients.server import KEYS
-from tests.conftest import ADA, MIA, MOE
+from tests.conftest import MOE
 from tests.console.conftest import DESK, PHONE, Service
+from tests.console.kinds_of_pages import DARK, PAGES
 
 pytestmark = pytest.mark.slow
 
@@ -25,91 +26,6 @@ HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KE
 JS = Path(__file__).parent / "js"
 AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
 INSTALL_SECONDS_MAX = 120
-
-FOR_ALL = [
-    "/console/",
-    "/console/inspections",
-    "/console/inspections/1",
-    "/console/inspections/2",
-    "/console/buildings",
-    "/console/buildings/1",
-    "/console/inspectors",
-    "/console/inspectors/1",
-    "/console/clients",
-    "/console/clients/1",
-    "/console/reports_lead",
-    "/console/reports_lead/1",
-    "/console/findings",
-    "/console/findings?status=eq.open&due_at=late",
-    "/console/findings/1",
-    "/console/findings/move/fixed?ids=1,3",
-    "/console/schedules",
-    "/console/schedules/1",
-    "/console/inspection_plans/1",
-    "/console/account",
-    "/console/account/api_keys",
-    "/console/why?kind=building&key=1",
-    "/console/kiosk",
-    "/console/kiosk/enter",
-    "/console/not_found",
-]
-FOR_ADMINS = [
-    "/console/inspections/new",
-    "/console/inspections/1/edit",
-    "/console/inspections/1/delete",
-    f"/console/inspections/1/access?person={MIA}",
-    f"/console/inspections/3/access?person={MOE}",
-    "/console/inspections/5/close_visit",
-    "/console/inspections/2/reinspect",
-    "/console/inspections/3/skip_occurrence",
-    "/console/findings/1/edit",
-    "/console/findings/move/extended?ids=1",
-    "/console/schedules/new?building_id=1",
-    "/console/schedules/1/edit",
-    "/console/schedules/1/end",
-    "/console/schedules/apply",
-    "/console/reports_lead/new?inspection_id=2",
-    "/console/reports_lead/1/edit",
-    "/console/reports_lead/1/delete",
-    "/console/buildings/new",
-    "/console/buildings/1/delete",
-    "/console/people",
-    "/console/people/new",
-    f"/console/people/{MOE}",
-    f"/console/people/{MOE}/edit",
-    f"/console/people/{MOE}/api_keys",
-    f"/console/people/{MOE}/deactivation",
-    "/console/access",
-    "/console/devices",
-    "/console/audit_log",
-    "/console/audit_log/1",
-]
-FOR_ROOT = [
-    "/console/clients/new",
-    "/console/clients/1/edit",
-    "/console/inspectors/new",
-    "/console/inspectors/1/delete",
-    f"/console/client_manager_building_access/{MOE},1",
-    "/console/client_manager_building_access",
-    "/console/access?role=client_admin",
-    f"/console/people/{ADA}",
-]
-DARK = (
-    "/console/",
-    "/console/inspections",
-    "/console/inspections/1",
-    "/console/inspections/new",
-    "/console/findings",
-    "/console/findings/1",
-    "/console/schedules/new?every=1&unit=year&first_due=2026-01-31",
-    "/console/buildings/1",
-    "/console/access",
-    "/console/audit_log",
-    "/console/account",
-    "/console/clients/1",
-    "/console/kiosk",
-)
-PAGES = {"root": FOR_ALL + FOR_ADMINS + FOR_ROOT, "ada": FOR_ALL + FOR_ADMINS, "moe": FOR_ALL}
 
 
 @pytest.fixture(scope="module")

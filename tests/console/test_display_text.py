@@ -35,7 +35,7 @@ def test_rules_and_common_statuses_are_shown_in_words(browse: Callable, api: Cal
 def test_type_starts_with_a_capital_letter(browse: Callable, api: Callable, kind: str, shown: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"inspection_type": kind})
 
-    assert f"<h1>{shown}, " in browse("ada").page("/console/inspections/1")
+    assert f"<h1>{shown} at Harbor House, " in browse("ada").page("/console/inspections/1")
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u202e\u200b", "\x01"])

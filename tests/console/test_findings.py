@@ -64,7 +64,7 @@ def test_navigation_opens_all_open_findings(browse: Callable) -> None:
 def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
     page = browse("ada").page(f"{LIST}?order=id")
 
-    for text in ("late by 3 days", "in 6 hours", "in 4 days", "Harbor House, Fire, 2026-03-09"):
+    for text in ("late by 3 days", "in 6 hours", "in 4 days", "Fire at Harbor House, 9 Mar 2026"):
         assert text in page
 
 
@@ -120,6 +120,27 @@ def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:
     assert "Waive: 3 findings" in ada.page(f"{MOVE}/waived?all={found[1]}")
     answer = ada.get(f"{MOVE}/waived")
     assert "Tick at least one finding, then press Waive." in ada.page(answer.headers["Location"])
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("fixed", "Tick at least one finding, then press Mark fixed."),
+        ("fixed?all=&back=/findings", "Tick at least one finding, then press Mark fixed."),
+        ("fixed?ids=x", "Tick other findings, then press Mark fixed."),
+        (f"waived?ids={LATE},42", "You may not move 1 of 2 ticked findings. Tick other findings, then press Waive."),
+    ],
+)
+def test_list_says_what_to_tick(browse: Callable, api: Callable, query: str, text: str) -> None:
+    """Ada reads finding 42 of another client by a grant."""
+    granted = {"id": 42, "inspection_id": 8, "description": "Of another client", "severity": "low"}
+    assert api("service").post("/findings", granted).status == 201
+    ada = browse("ada")
+
+    answer = ada.get(f"{MOVE}/{query}")
+
+    assert answer.headers["Location"].startswith("/console/findings?")
+    assert text in ada.page(answer.headers["Location"])
 
 
 def test_verified_findings_name_the_visit_that_found_them(browse: Callable, api: Callable) -> None:

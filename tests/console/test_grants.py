@@ -36,7 +36,7 @@ def test_inspection_grant_is_previewed_created_and_revoked(browse: Callable, api
     page = ada.page(preview)
 
     assert "Mia will see" in page
-    assert "the lead inspection of 2025-04-10 at Harbor House" in page
+    assert "Lead at Harbor House, 10 Apr 2025" in page
     assert "<b>2</b> lead readings" in page
     assert "its inspector, Ivo Kral" in page
     assert "They will not see its building" in page
@@ -82,7 +82,7 @@ def test_inspection_page_lists_holders_and_eligible_users(browse_shared: Callabl
     ):
         page = browse_shared(who).page(f"/console/inspections/{key}")
         shown = set(re.findall(r'>Open<.*?</td><td class="[^"]*"><a href="/console/people/[^"]+">(\w+)</a>', page))
-        back = set(re.findall(r'/access\?person=([^"]+)"', page))
+        back = set(re.findall(r'/access\?person=([^"&]+)&', page))
         assert (shown, offered(page), back) == (held, people, taken_back), (who, key)
 
 
@@ -190,15 +190,15 @@ def test_hidden_and_missing_emails_cause_equal_queries(
         ada.get(PREVIEW.format(2, email))
 
     assert requested[0] == requested[1]
-    assert requested[0][-1] == ("users", "select=id,name,email,role,clients(name)&id=eq.<id>")
+    assert requested[0][-1] == ("users", "select=id,name,email,role,clients(name),inspectors(name)&id=eq.<id>")
 
 
 def test_email_field_replaces_a_select_of_too_many_users(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from routes.console.pages import inspection_access
+    from routes.console.pages import grants_of_row
 
-    monkeypatch.setattr(inspection_access, "USERS_LISTED_MAX", 1)
+    monkeypatch.setattr(grants_of_row, "USERS_LISTED_MAX", 1)
     page = browse_shared("ada").page("/console/inspections/1")
 
     assert '<input id="person" name="person" type="text" inputmode="email"' in page

@@ -222,3 +222,47 @@ def test_sign_in_page_without_users_names_the_command(tmp_path: Path, browse: Ca
     for page in (empty.page("/console/sign-in"), failed.text):
         assert ".venv/bin/flask --app app create-user you@example.org --role super_admin" in page
     assert "create-user" not in browse().page("/console/sign-in")
+
+
+# Long names
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("buildings/1/edit", "name"),
+        ("clients/1/edit", "name"),
+        ("inspectors/1/edit", "name"),
+        (f"people/{MOE}/edit", "name"),
+        ("buildings/new", "name"),
+        ("people/new", "name"),
+    ],
+)
+def test_name_has_at_most_200_characters(browse: Callable, path: str, field: str) -> None:
+    root, path = browse("root"), f"/console/{path}"
+
+    refused = root.fill_in(path, {field: "n" * 201})
+
+    assert re.search(rf'name="{field}"[^>]* maxlength="200"', root.page(path))
+    assert (refused.status_code, "Name has at most 200 characters. This one has 201." in refused.text) == (400, True)
+    assert "n" * 201 in refused.text
+    if path.endswith("edit"):
+        assert root.fill_in(path, {field: "n" * 200}).status_code == 303
+
+
+def test_own_name_has_at_most_200_characters(browse: Callable) -> None:
+    moe = browse("moe")
+
+    refused = moe.send("/console/account/name", {"name": "n" * 201}, "/console/account")
+
+    assert (refused.status_code, "Name has at most 200 characters." in refused.text) == (400, True)
+
+
+def test_longer_name_of_the_api_stays_when_other_fields_change(browse: Callable, api: Callable) -> None:
+    assert api("root").patch("/buildings?id=eq.1", {"name": "n" * 300}).status == 204
+
+    saved = browse("root").fill_in("/console/buildings/1/edit", {"city": "Salem"})
+
+    assert saved.status_code == 303
+    [row] = api("root").get("/buildings?id=eq.1&select=name,city").json
+    assert row == {"name": "n" * 300, "city": "Salem"}

@@ -50,7 +50,7 @@ ADDRESSES = {
     "/inspections/new": ("building_id",),
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
-    "/inspections/<int:key>/access": ("person",),
+    "/<any(buildings, inspections):name>/<int:key>/access": ("person", "back"),
     "/inspections/<int:key>/start_visit": (),
     "/inspections/<int:key>/close_visit": (),
     "/inspections/<int:key>/reinspect": (),
@@ -135,7 +135,7 @@ FORMS = {
     "/inspections/<int:key>/edit": INSPECTION | SEEN,
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,
     "/inspections/<int:key>/delete": {},
-    "/inspections/<int:key>/access": {"person": MIA, "do": "give"},
+    "/<any(buildings, inspections):name>/<int:key>/access": {"person": MIA, "do": "give", "back": "/"},
     "/inspections/<int:key>/start_visit": {},
     "/inspections/<int:key>/close_visit": {"status": "failed", "date_visited": "2026-01-01", "notes": "x"},
     "/inspections/<int:key>/take_back": {},
@@ -181,6 +181,7 @@ FORMS |= {
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
 FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited"}
+FILLED_IN |= {"any(buildings, inspections):name": "inspections"}
 PLACE = re.compile("<([^>]+)>")
 
 

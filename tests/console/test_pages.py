@@ -211,7 +211,9 @@ def test_list_shows_its_request_in_the_dialect(browse_shared: Callable) -> None:
 
     request = html.unescape(page).partition("<code>GET /inspections?")[2].partition("</code>")[0]
     assert "status=eq.completed&date_visited=gte.2025-01-01&" in request
-    assert 'or=(inspection_type.ilike."*harbor*",notes.ilike."*harbor*",sought.not.is.null)' in request
+    texts = ("inspection_type", "status", "notes")
+    own = ",".join(f'{each}.ilike."*harbor*"' for each in texts)
+    assert f"or=({own},sought0_0.not.is.null,sought0_1.not.is.null)" in request
     assert "sought.name=ilike.*harbor*" in request
 
 
@@ -287,7 +289,7 @@ def test_unsigned_message_is_not_shown(browse_shared: Callable) -> None:
 def test_message_is_shown_only_in_its_session_and_page(app: object, browse: Callable) -> None:
     ada, given = browse("ada"), {"email": "n@x.example", "password": "nia walks too"}
     name = "Your account must be verified. Call 555. "
-    sent = ada.send("/console/people/new", {"name": name * 6, **given}).headers["Location"]
+    sent = ada.send("/console/people/new", {"name": name * 4, **given}).headers["Location"]
     path, _, query = sent.partition("?")
 
     assert "Call 555" in ada.page(sent).partition('role="status"')[2].partition("</p>")[0]
@@ -335,7 +337,7 @@ def test_order_and_offset_are_in_the_url(app: object, browse: Callable) -> None:
     assert "inspection_type=like.t*&amp;order=inspection_type.asc&amp;offset=50" in first
     assert 'aria-sort="ascending"' in first
     assert "51–60 of 60" in second
-    assert ("t49" in first, "t50" in first, "t50" in second) == (True, False, True)
+    assert ("T49" in first, "T50" in first, "T50" in second) == (True, False, True)
 
 
 def test_csv_is_an_attachment_with_escaped_formulas(browse: Callable) -> None:

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from tests.clients.server import KEYS
-from tests.conftest import MOE
-from tests.console.conftest import DESK, Service
+from tests.conftest import ADA, BOB, MOE
+from tests.console.conftest import DESK, PHONE, Service
 
 pytestmark = pytest.mark.slow
 
@@ -23,14 +23,22 @@ ROWS = 45  # more than a sheet holds
 KEY = 9_000
 SHEET_WITHOUT_ROWS_WORDS_MAX = 9  # the last sheet may hold only the line below the list
 DESCRIPTION = "The self-closing device of the stairwell door on the third floor is disconnected; it stays open."
-LISTS = ["inspections", "findings", "buildings", "schedules", "audit_log", "people", "access"]
-PAGES = [
-    *LISTS,
-    "",
+LISTS = ["inspections", "findings", "buildings", "schedules", "audit_log", "people", "access", "inspection_plans"]
+SHORT_LISTS = [
     "inspectors",
     "clients",
-    "devices",
     "reports_lead",
+    "finding_events",
+    "client_admin_building_access",
+    "client_manager_building_access",
+    "client_admin_inspection_access",
+    "client_manager_inspection_access",
+    "devices",
+]
+PAGES = [
+    *LISTS,
+    *SHORT_LISTS,
+    "",
     "account",
     "account/api_keys",
     f"inspections/{KEY}",
@@ -40,7 +48,16 @@ PAGES = [
     "buildings/1",
     "findings/9000",
     f"schedules/{KEY}",
+    "inspection_plans/2",
+    "finding_events/1",
+    "reports_lead/1",
+    "clients/1",
+    "inspectors/1",
     f"people/{MOE}",
+    f"client_admin_building_access/{ADA},1",
+    f"client_manager_building_access/{MOE},1",
+    f"client_admin_inspection_access/{BOB},3",
+    f"client_manager_inspection_access/{MOE},3",
     "audit_log/1",
     f"why?person={MOE}&kind=building&key=1",
 ]
@@ -56,6 +73,12 @@ TEXT = """() => {
   }
   return text;
 }"""
+ROWS_TEXT = """() => [...document.querySelectorAll('main tbody tr')].map(row => [...row.cells]
+  .filter(each => each.checkVisibility() && !each.matches('.doing, .tick-box')).map(each => {
+    const copy = each.cloneNode(true);
+    copy.querySelectorAll('.vh, .slim, .button, button').forEach(part => part.remove());
+    return copy.textContent;
+  }).join(' '))"""
 CONTROLS = """() => [...document.querySelectorAll('button, .button, input, select, textarea, form.quick, form.filters')]
   .filter(each => each.checkVisibility() && !each.closest('form.card, .vh')).map(each => each.outerHTML.slice(0, 80))"""
 
@@ -134,12 +157,25 @@ def test_rows_of_a_list_begin_on_the_first_sheet_below_their_heading(
     assert [each for each in sheets if len(each.split()) > SHEET_WITHOUT_ROWS_WORDS_MAX and heading not in each] == []
 
 
-def test_list_prints_texts_that_the_screen_cuts(open_page: Callable, many_rows: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", [*LISTS, *SHORT_LISTS])
+def test_list_prints_each_of_its_rows(open_page: Callable, many_rows: None, tmp_path: Path, path: str) -> None:
     page = open_page("root", size=DESK)
+    page.goto(f"/console/{path}")
+    rows = page.evaluate(ROWS_TEXT)
+
+    printed = words(" ".join(print_page(page, "A4", tmp_path)))
+
+    assert len(rows) >= (ROWS if path in LISTS[:4] else 1) or path == "devices"
+    assert [each for each in rows if words(each) - printed] == []
+
+
+def test_list_prints_texts_that_the_screen_cuts(open_page: Callable, many_rows: None, tmp_path: Path) -> None:
+    page = open_page("root", size=PHONE)
     page.goto("/console/findings")
+    cut = page.locator(".long").first.evaluate("each => each.scrollHeight > each.clientHeight")
 
     sheets = print_page(page, "A4", tmp_path)
 
     printed = words(" ".join(sheets))
+    assert cut
     assert (printed["disconnected"], printed["stays"]) == (ROWS, ROWS)
-    assert DESCRIPTION not in page.locator("main").inner_text()

@@ -26,7 +26,7 @@ def test_create_edit_and_delete_reading(browse: Callable, api: Callable) -> None
     changed = ada.send(f"{READING}/{key}/edit", {"inspection_id": "2", "gun_id": "", "result": "negative"})
     assert changed.headers["Location"].startswith(f"{HERE}?done=")
     assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": None, "result": "negative"}
-    assert f"Delete reading {key}, negative?" in ada.page(f"{READING}/{key}/delete")
+    assert f"Delete reading {key}, Negative?" in ada.page(f"{READING}/{key}/delete")
     assert ada.send(f"{READING}/{key}/delete").status_code == 303
     assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]
 

@@ -211,7 +211,7 @@ def test_closed_visit_leads_to_the_next_one(browse: Callable) -> None:
 def test_types_have_one_spelling(browse: Callable) -> None:
     page = browse("mia").page("/console/visits")
 
-    assert (">Fire</span>" in page, ">fire</span>" in page) == (True, False)
+    assert (">Fire at " in page, ">fire at " in page) == (True, False)
 
 
 def test_quick_reading_keeps_the_gun(browse: Callable, api: Callable) -> None:
@@ -249,7 +249,7 @@ def test_reinspection_lists_the_open_findings_of_its_case(browse: Callable, api:
     second = f"/console/inspections/{plan['inspection_id']}"
 
     page = mia.page(second)
-    assert page.count('<span class="where">Finding 3') == 4
+    assert page.count('<span class="where long">Finding 3') == 4
     assert re.findall(r'move/(\w+)\?[^"]*" name="ids" value="(\d+)"', page)[:3] == [
         ("verified", str(FIXED)),
         ("fixed", str(LATE)),
@@ -291,8 +291,8 @@ def test_finished_visit_is_reinspected_on_request(browse: Callable, api: Callabl
 def test_explanation_names_the_visit(browse: Callable) -> None:
     mia = browse("mia")
 
-    assert "An inspection of theirs" in mia.page(f"/console/why?kind=inspection&key={VISIT}")
-    assert "The building of an inspection of theirs" in mia.page("/console/why?kind=building&key=1")
+    assert "Inspector of this visit" in mia.page(f"/console/why?kind=inspection&key={VISIT}")
+    assert "Inspector of a visit of this building" in mia.page("/console/why?kind=building&key=1")
 
 
 def test_form_of_an_inspector_offers_client_managers(browse: Callable, api: Callable) -> None:
@@ -302,7 +302,7 @@ def test_form_of_an_inspector_offers_client_managers(browse: Callable, api: Call
     assert options
 
     assert re.findall(r"<option[^>]*>([^<]+)</option>", options[0]) == [
-        "None", "Max, max@borough.example", "Mia, mia@acme.example", "Moe, moe@acme.example",
+        "None", "Max, max@borough.example", "Mia (inspector: Ivo Kral), mia@acme.example", "Moe, moe@acme.example",
     ]  # fmt: skip
     assert f'<a href="/console/inspectors/{IVO}">Ivo Kral</a>' in root.page(f"/console/people/{MIA}")
     assert root.fill_in(f"/console/inspectors/{IVO}/edit", {"user_id": MOE}).status_code == 303

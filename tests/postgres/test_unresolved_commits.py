@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from engine.current import database
+from engine.interface.faults import Unresolved
 from engine.maintenance import check
 from tests.support import databases, private_server
 from tests.support.applications import open_app
@@ -45,8 +46,8 @@ def synchronous_commit_set(service: Service, synchronous_commit: str) -> Iterato
         ("off", "on"),
         ("false", "on"),
         ("on", "on"),
-        ("local", "local"),
-        ("remote_write", "remote_write"),
+        ("local", "on"),
+        ("remote_write", "on"),
         ("remote_apply", "remote_apply"),
     ],
 )
@@ -88,6 +89,32 @@ def test_check_of_a_durable_server_succeeds(tmp_path: pathlib.Path) -> None:
         with app.app_context():
             assert check.check(database()) == []
         app.extensions["walkthrough"].close()
+
+
+INSERT_CLIENT = "INSERT INTO clients (name, created_at, updated_at) VALUES ($1, now(), now())"
+
+
+def test_commit_without_its_standby_is_unresolved_and_releases_the_lock(tmp_path: pathlib.Path) -> None:
+    programs = private_server.find_programs()
+    assert programs is not None, "the tests run on a PostgreSQL server"
+    with private_server.running_server(programs) as directory:
+        url = f"postgresql+psycopg://walkthrough@/postgres?host={directory}"
+        app = open_app(tmp_path / "alone.db", DATABASE_URL=url)
+        with psycopg.connect(f"user=walkthrough dbname=postgres host={directory}", autocommit=True) as other:
+            other.execute("ALTER SYSTEM SET synchronous_standby_names = 'absent'")
+            other.execute("SELECT pg_reload_conf()")
+            with app.app_context():
+                for name in ("Perhaps", "Perhaps as well"):
+                    with pytest.raises(Unresolved), database().writing(seconds_max=1.0) as transaction:
+                        transaction.run(
+                            "INSERT INTO clients (name, created_at, updated_at) VALUES ($1, now(), now())", (name,)
+                        )
+            other.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            other.execute("SELECT pg_reload_conf()")
+            names = other.execute("SELECT name FROM clients ORDER BY id").fetchall()
+        app.extensions["walkthrough"].close()
+
+    assert names == [("Perhaps",), ("Perhaps as well",)]
 
 
 END_AT_COMMIT = """

@@ -297,6 +297,9 @@ class Planner(AccessPaths):
         if term.path:
             kind, column = path_value(self.dialect, attribute, column, term.path)
         operators.require_comparable(kind.name, "ordering")
+        if term.ranked:
+            ranks = enumerate(f"'{each}'" for each in attribute.info.allowed_values)
+            return sa.case(*((column == sa.literal_column(each), sa.literal_column(str(rank))) for rank, each in ranks))
         return column
 
     def embed_column(self, term: OrderTerm, node: Node, relation: Relation, alias: Any) -> Expression:
@@ -312,10 +315,14 @@ class Planner(AccessPaths):
                 f"'{relation.name}' and '{term.embed}' do not form a many-to-one or one-to-one relationship",
             )
         target_relation = self.catalog.relations[relationship.target]
-        attribute = target_relation.attribute(term.column)
         target, on, scope = self.joined_target(relationship, alias)
+        if term.through is None:
+            attribute = target_relation.attribute(term.column)
+            column = self.order_value(attribute, target.c[attribute.name], term)
+        else:
+            inner = replace(term, embed=term.through, through=None)
+            column = self.embed_column(inner, Node((Embed(term.through, Node(())),)), target_relation, target)
         conditions = [*self.conditions(embed.node, target_relation, target, scope), *self.range_conditions(embed.node)]
-        column = self.order_value(attribute, target.c[attribute.name], term)
         row = sa.select(column).where(*on, scope, *conditions)
         return row.correlate(alias).scalar_subquery()
 

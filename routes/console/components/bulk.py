@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from flask import Response
 from werkzeug.datastructures import MultiDict
 
 from access.caller import Caller
 from engine.query.rule import Action
+from models.errors import Fault
 from models.types import InvalidInput
 from routes.console.components import queries
+from routes.console.components.error_pages import record_fault
 from routes.console.components.function_forms import read_ids
 from routes.console.components.list_query import parse_list_query
 from routes.console.components.lists import MoreFilters, listing_of
+from routes.console.components.page import redirect_to
 from routes.console.components.row_filters import row_filters
 from routes.console.components.tables import PATH, Row, Table
 from routes.console.session.redirects import safe_redirect
@@ -23,6 +27,15 @@ CHOSEN_MAX = 200
 def return_path(source: MultiDict[str, str], name: str) -> str:
     """Return the page that a form names in `back`, or the list of a table."""
     return safe_redirect(PATH + source.get("back", "")).removeprefix(PATH) or f"/{name}"
+
+
+def ask_for_ticks(back: str, noun: str, verb: str, fault: Fault | None = None) -> Response:
+    """Return to the list, which says what to tick: a row, or others than those that the fault refuses."""
+    text = f"Tick at least one {noun}, then press {verb}."
+    if fault is not None:
+        record_fault(fault)
+        text = f"{fault.message.rstrip('.')}. Tick other {noun}s, then press {verb}."
+    return redirect_to(back, text)
 
 
 def chosen_ids(table: Table, caller: Caller, source: MultiDict[str, str], more: MoreFilters) -> list[int]:

@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 from inspections.reporting.chart import Chart
 from models.vocabulary import CANCELLED, COMPLETED, FAILED, IN_PROGRESS, SCHEDULED
+from routes.console.components.template_filters import status
 
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8
 LABELS_MAX = 12
 POINTS_MAX = 130  # more bars are not legible
 STATUSES = (COMPLETED, FAILED, IN_PROGRESS, SCHEDULED, CANCELLED, "none", "other")
-NAMES = {"none": "no status"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def stacked(chart: Chart) -> Stacked:
         x, y = LEFT + place * step, float(HEIGHT - BOTTOM)
         for kind, count in zip(kinds, counts, strict=True):
             y -= count * scale
-            tooltip = f"{name}: {count} {NAMES.get(kind, kind.replace('_', ' '))}"
+            tooltip = f"{name}: {count} {'No status' if kind == 'none' else status(kind)}"
             if count:
                 drawn.bars.append(
                     Bar(
@@ -104,21 +104,18 @@ def label_filter(label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One row of a bar chart: its name, its count, and its length in percent of the longest bar."""
+    """One row of a bar chart: what it counts, its count, and its length in percent of the longest bar."""
 
-    name: str
+    key: str
     count: int
     percent: float
-    key: str = ""
 
 
 def shares(counts: Mapping[str, int]) -> list[Share]:
     """Return counts as bars, longest first, without zeros."""
     largest = max(counts.values(), default=0)
-    ranked = sorted(((name, count) for name, count in counts.items() if count), key=lambda pair: (-pair[1], pair[0]))
-    return [
-        Share(NAMES.get(name, name.replace("_", " ")), count, 100 * count / largest, name) for name, count in ranked
-    ]
+    ranked = sorted(((key, count) for key, count in counts.items() if count), key=lambda pair: (-pair[1], pair[0]))
+    return [Share(key, count, 100 * count / largest) for key, count in ranked]
 
 
 def period_name(period: str, interval: str) -> str:

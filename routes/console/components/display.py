@@ -10,21 +10,19 @@ from dataclasses import dataclass, replace
 from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.rule import Action
-from models.types import TIMESTAMP
+from models.types import DATE, TIMESTAMP
 from routes.console.components.tables import Row, RowReference, Table
-from routes.console.components.template_filters import badge, moment, name, words
+from routes.console.components.template_filters import badge, isolated, moment, name, words
 
-LISTED_CHARACTERS_MAX = 60
-LONG_CHARACTERS_MAX = 90  # of a text with several lines
-PRINTED_CHARACTERS_MAX = 1_000
+LONG_CHARACTERS_MIN = 60  # a list shows the first lines of a longer text, and prints all of it
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A shown value: its text, its link, and its CSS class on a page.
 
-    Screen readers read `about`. Paper shows `printed` in place of a cut text. A telephone shows `slim` in place of the
-    first column that it leaves out.
+    Screen readers read `about`. A screen shows the first lines of a text that `is_long`. A telephone shows `slim` in
+    place of the first column that it leaves out.
     """
 
     text: str
@@ -33,7 +31,7 @@ class Cell:
     badge: str = ""
     about: str = ""
     slim: str = ""
-    printed: str = ""
+    is_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +61,12 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     prepare_rows(table, caller, rows)
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
-    headings = [
-        Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, caller, each)) for each in columns
-    ]
+    headings = [Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, each)) for each in columns]
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
         kind = "wide" if without else ""
-        headings.insert(0, Heading("Number", f"n {kind}".strip(), "id") if table.has_number else Heading("Row", kind))
+        label, classes = ("Number", f"n {kind}".strip()) if table.has_number else ("Row", kind)
+        headings.insert(0, Heading(label, classes, table.relation.key[0]))
     cells = [
         ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
         for row in rows
@@ -82,14 +79,20 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     return Shown(headings, cells, [table.key_text(row) for row in rows])
 
 
-def sort_column(table: Table, caller: Caller, attribute: Attribute) -> str:
-    """Return the order of a list by a column: that of a reference is by the name of its row."""
+def sort_column(table: Table, attribute: Attribute) -> str:
+    """Return the order of a list by a column: that of a reference is by the title of its row."""
     reference = table.references.get(attribute.name)
     if reference is None:
         return attribute.name
-    title = reference.table.relation.attributes[reference.table.title_column]
-    is_named = is_text(title) and reference.is_only and reference.table.permits(caller, Action.READ)
-    return f"{reference.embed}({title.name})" if is_named else ""
+    return table.presentation.orders.get(attribute.name) or f"{reference.embed}({reference.table.title_column})"
+
+
+def is_dated(table: Table, attribute: Attribute) -> bool:
+    """Return whether a list in the order of a column is in the order of dates."""
+    reference = table.references.get(attribute.name)
+    if reference is None:
+        return attribute.type in (DATE, TIMESTAMP)
+    return attribute.name not in table.presentation.orders and reference.table.title_attribute.type in (DATE, TIMESTAMP)
 
 
 def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:
@@ -123,17 +126,14 @@ def is_text(attribute: Attribute) -> bool:
 
 def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     """Return a value in a list. The title is the link to the row's page."""
-    limit = LONG_CHARACTERS_MAX if attribute.info.multiline else LISTED_CHARACTERS_MAX
     cell = value_cell(table, caller, attribute, row)
-    text = cut(cell.text, limit)
-    printed = cut(cell.text, PRINTED_CHARACTERS_MAX) if text != cell.text else ""
     if attribute.name != table.title_column or cell.url:
-        return replace(cell, text=text, printed=printed)
+        return replace(cell, is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
     if is_text(attribute) and row[attribute.name] is not None:
-        return Cell(name(row[attribute.name], limit), table.url(row), printed=printed)
-    about = f"{cut(table.title(row), limit)}, number {table.key_text(row)}"
+        return Cell(cell.text, table.url(row), is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
+    about = f"{table.title(row)}, number {table.key_text(row)}"
     none = f"No {label_of(attribute).lower()}"
-    return Cell(text if row[attribute.name] is not None else none, table.url(row), about=about)
+    return Cell(cell.text if row[attribute.name] is not None else none, table.url(row), about=about)
 
 
 def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
@@ -145,13 +145,16 @@ def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> 
         return reference_cell(caller, table.references[attribute.name], row)
     known = info.allowed_values or info.common_values
     if attribute.name in table.presentation.badges:
-        text = words(value) if value in known else str(value)
+        text = words(value) if value in known else isolated(str(value))
         return Cell(text if value else f"No {label_of(attribute).lower()}", badge=badge(value))
     if value is None:
         return Cell("–")
     if value in known:
         return Cell(words(str(value)))
-    return Cell(moment(value) if attribute.type is TIMESTAMP else str(value))
+    if attribute.type is TIMESTAMP:
+        return Cell(moment(value))
+    is_name = attribute.name == table.title_column and is_text(attribute)
+    return Cell(name(value) if is_name else isolated(str(value)))
 
 
 def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
@@ -160,15 +163,12 @@ def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
     if referred is None:
         return Cell("–")
     url = target.url(referred) if target.permits(caller, Action.READ) else ""
-    title = target.presentation.cells.get(target.title_column)
-    return Cell(title(referred)[0] if title is not None else name(target.title(referred)), url)
+    return Cell(target.title(referred), url)
 
 
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
     """Return the values of a row's page with their labels."""
-    skipped = {*table.presentation.badges, *table.presentation.hidden, table.title_column}
-    if table.presentation.title is None and table.title_column != "name":
-        skipped.discard(table.title_column)
+    skipped = {*table.presentation.badges, *table.presentation.hidden, "name"}
     skipped |= set() if table.has_number else set(table.relation.key) - table.references.keys()
     return [
         ("Number" if each.name == "id" else label_of(each), page_cell(table, caller, each, row))
@@ -183,7 +183,3 @@ def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
     if reference is not None and reference == table.parent and row[reference.embed] is None:
         return Cell(f"Not visible: you were granted only this {table.noun}.")
     return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell
-
-
-def cut(text: str, characters_max: int) -> str:
-    return text if len(text) <= characters_max else f"{text[: characters_max - 1].rstrip()}…"

@@ -74,6 +74,8 @@ def file_columns(table: Table) -> str:
         if reference := table.references.get(name):
             title = f"{title_name(name)}:{reference.table.title_column}"
             columns.append(f"...{reference.key.referred}!{reference.key.name}({title})")
+            if not reference.is_only:
+                columns.append(f"{reference.embed}:{reference.source}()")  # for the order by it
     return ",".join(columns)
 
 

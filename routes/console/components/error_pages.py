@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from access import policy
 from access.access_token import RefusedClaims
 from access.accounts import kiosk_display, password, person, sign_in
+from access.caller import Caller
 from engine.current import reading
 from engine.interface.faults import Locked, LockTimeout, TimedOut, TooManyConnections
 from engine.query.constraints import ForeignKeyViolation
@@ -19,13 +20,15 @@ from engine.query.write.row_security import RowDenied
 from inspections import faults
 from models.errors import Fault
 from routes.console.components.fields import EditConflict
-from routes.console.components.page import HEADERS, bp, kiosk_sign_in_form, reload_with_cookies, render_page
+from routes.console.components.page import HEADERS, ROLE_NAMES, bp, kiosk_sign_in_form, reload_with_cookies, render_page
 from routes.console.components.template_filters import words
 from routes.console.session import auth, submissions
 from routes.console.session.auth import PATH, KioskTokenRequired, SignInRequired
+from routes.console.session.denied_purpose import DeniedPurpose
 from routes.console.session.redirects import is_page, return_url
 from routes.gotrue import errors as sign_in_errors
 from routes.http import request_log
+from routes.http.middleware import handle_http_exception
 from routes.postgrest import errors
 from routes.postgrest.requests import UnknownPath
 
@@ -33,6 +36,7 @@ TITLES: Final = {
     400: "Invalid request",
     403: "Access denied",
     404: "Not found",
+    405: "Not possible",
     409: "Conflict",
     429: "Too many attempts",
     503: "Service busy",
@@ -148,6 +152,7 @@ def render_unsaved(unsaved: submissions.UnsavedForm, status: int) -> Response:
 def render_fault(fault: Fault) -> Response:
     record_fault(fault)
     status = fault_status(fault)
+    load_frame(status)
     response = render_page(
         "error.html", status, title=TITLES.get(status, "Error"), fault=fault_message(fault), hint=fault.hint
     )
@@ -157,12 +162,39 @@ def render_fault(fault: Fault) -> Response:
 @bp.errorhandler(HTTPException)
 def render_http_error(error: HTTPException) -> Response:
     status = error.code or 500
-    response = render_page(
-        "error.html", status, title=TITLES.get(status, error.name), fault="This page does not exist.", hint=None
-    )
-    if isinstance(error, MethodNotAllowed):
-        response.headers["Allow"] = ", ".join(sorted(error.valid_methods or ()))
+    load_frame(status)
+    title = TITLES.get(status, error.name)
+    return render_page("error.html", status, title=title, fault="This page does not exist.", hint=None)
+
+
+@bp.app_errorhandler(MethodNotAllowed)
+def render_method_not_allowed(error: MethodNotAllowed) -> Response:
+    """Return the page for a request whose method no view of the address takes; the API has its own response."""
+    if not request.path.startswith(f"{PATH}/"):
+        return handle_http_exception(error)
+    # Every address takes GET, with the answer that it does not exist.
+    allowed = {*(error.valid_methods or ())} - (set() if is_page(request.path) else {"GET", "HEAD", "OPTIONS"})
+    if not allowed:
+        return render_fault(UnknownPath())
+    load_frame(405)
+    fault = "This address does not take such a request. Open the page, and use its buttons."
+    response = render_page("error.html", 405, title=TITLES[405], fault=fault, hint=None)
+    response.headers["Allow"] = ", ".join(sorted(allowed))
     return response
+
+
+def load_frame(status: int) -> None:
+    """Look up the signed-in user of a request that was refused before its view, for the menu of the page."""
+    cookie = auth.find_session_cookie()
+    is_kiosk = request.path.startswith(auth.KIOSK_PATH)
+    if "caller" in g or g.get("ended") or cookie is None or is_kiosk or not 400 <= status < 429:
+        return
+    auth.adopt(cookie)
+    try:
+        with reading() as transaction:
+            auth.admit_session(transaction)
+    except Fault:
+        g.pop("session_cookie", None)
 
 
 @bp.errorhandler(Exception)
@@ -203,10 +235,20 @@ def fault_message(fault: Fault) -> str:
     if isinstance(fault, RowDenied):
         return "You are not allowed to make this change."
     if isinstance(fault, policy.PermissionDenied):
-        return "Your role does not allow this."
+        return denial_message(g.get("denied"), g.get("caller"))
     if isinstance(fault, ForeignKeyViolation):
         return "Other records depend on it, or a record that it refers to does not exist."
     return fault.message
+
+
+def denial_message(denied: DeniedPurpose | None, caller: Caller | None) -> str:
+    """Return what the user's role may not do, and whom to ask."""
+    if denied is None or caller is None:
+        return "Your role does not allow this. Ask an administrator."
+    if caller.role in denied.roles:
+        return f"Only a user who is linked to an inspector may {denied.text}."
+    able = [ROLE_NAMES[role].lower() for role in reversed(denied.roles)]
+    return f"As a {ROLE_NAMES[caller.role].lower()}, you may not {denied.text}. Ask a {' or a '.join(able)}."
 
 
 def retry_message(fault: Fault) -> str:

@@ -14,6 +14,7 @@ from engine.query.catalog import Relation
 from models.errors import Fault
 from models.types import Bound
 
+NAME_CHARACTERS_MAX = 200
 CONFLICT_CHARACTERS_MAX = 80  # of another user's value
 DIGEST_CHARACTERS = 16  # 64 bits: enough to detect a change; a digest is not secret
 
@@ -51,6 +52,7 @@ class Field:
     placeholder: str = ""
     minimum: float | None = None
     maximum: float | None = None
+    characters_max: int | None = None
     generates: bool = False
     """The form offers a random value of this password."""
     resolve: Callable[[str], str] | None = None
@@ -98,6 +100,7 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
             values.problems[each.name] = f"{each.label}: {fault.message}."
         else:
             values.problems.update(bound_problem(each, values.row[each.name]))
+        values.problems.update(length_problem(each, text))
     return values
 
 
@@ -109,6 +112,7 @@ def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) ->
     missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
     values.problems.update({each.name: f"{each.label} is required." for each in missing})
     for each in fields:
+        values.problems.update(length_problem(each, texts[each.name]))
         if each.resolve is not None and values.typed[each.name].strip():
             try:
                 texts[each.name] = each.resolve(values.typed[each.name].strip())
@@ -130,6 +134,14 @@ def bound_problem(each: Field, value: Bound) -> dict[str, str]:
     if isinstance(value, int | float) and each.maximum is not None and value > each.maximum:
         return {each.name: f"{each.label} is at most {each.maximum:g}."}
     return {}
+
+
+def length_problem(each: Field, text: str) -> dict[str, str]:
+    """Return the problem of a text that is longer than its field, by the name of the field. The API has no limit."""
+    if each.characters_max is None or len(text) <= each.characters_max:
+        return {}
+    message = f"{each.label} has at most {each.characters_max:,} characters. This one has {len(text):,}."
+    return {each.name: message}
 
 
 def row_texts(fields: Iterable[Field], row: Mapping[str, object]) -> dict[str, str]:

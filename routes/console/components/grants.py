@@ -20,6 +20,7 @@ from engine.query.rule import Action
 from models import Building
 from routes.console.components import queries
 from routes.console.components.page import ROLE_NAMES
+from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, Row, Table
 
 INSPECTION_COLUMNS = {GrantKind.BUILDING: "building_id", GrantKind.INSPECTION: "id"}
@@ -68,8 +69,8 @@ def grantees(caller: Caller, kind: GrantKind, key: int, size: int) -> set[str]:
     }
 
 
-def grant_links(table: Table, caller: Caller, rows: list[Row]) -> dict[str, list[tuple[str, str]]]:
-    """Return the links that explain and revoke grants, by key."""
+def grant_links(table: Table, caller: Caller, rows: list[Row], back: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the links that explain and revoke grants, by key. A revocation returns to the page `back`."""
     grant = table.model.grant
     assert grant is not None
     links: dict[str, list[tuple[str, str]]] = {}
@@ -77,12 +78,8 @@ def grant_links(table: Table, caller: Caller, rows: list[Row]) -> dict[str, list
         key, person, target = table.key_text(row), row[grant.grantee], row[grant.target]
         kind = GrantKind(grant.target.removesuffix("_id"))
         links[key] = [("Why?", f"{PATH}/why?person={person}&kind={kind.value}&key={target}")]
-        if not queries.is_permitted(caller, Action.DELETE, table.name, table.filters(key)):
-            continue
-        if kind is GrantKind.INSPECTION:
-            links[key].append(("Revoke", f"{PATH}/inspections/{target}/access?person={person}"))
-        else:
-            links[key].append(("Revoke", f"{PATH}/access?role={grant.role}&person={person}&building={target}"))
+        if queries.is_permitted(caller, Action.DELETE, table.name, table.filters(key)):
+            links[key].append(("Revoke", f"{PATH}/{kind.value}s/{target}/access?person={person}&back={back}"))
     return links
 
 
@@ -145,11 +142,16 @@ def create_grants(transaction: Transaction, caller: Caller, user_id: str, kind: 
     grants = grant_table(caller, user_id, kind)
     policy.require(caller.profile, Action.INSERT, grants.model)
     role = next(role for (role, _), each in GRANT_TABLES.items() if each is grants)
-    return assignments.assign_to_user(transaction, caller, role, user_id, kind, ids).created
+
+    def create() -> int:
+        return assignments.assign_to_user(transaction, caller, role, user_id, kind, ids).created
+
+    return int(once(transaction, caller, grants.model.__tablename__, create))
 
 
 def revoke_grants(transaction: Transaction, caller: Caller, user_id: str, kind: GrantKind, ids: list[int]) -> int:
     """Revoke grants and return the number of deleted ones."""
     grants = grant_table(caller, user_id, kind)
     filters = f"{grants.grantee}=eq.{user_id}&{grants.target}=in.({','.join(map(str, ids))})"
-    return queries.delete_in(transaction, caller, grants.model.__tablename__, filters)
+    name = grants.model.__tablename__
+    return int(once(transaction, caller, name, lambda: queries.delete_in(transaction, caller, name, filters)))

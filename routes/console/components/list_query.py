@@ -21,7 +21,10 @@ SEARCH_CHARACTERS_MAX = 100
 RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "done", "signature", "undo", "columns", "on_conflict")
 EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
 TITLE_FIELD = "has_"  # the prefix of the field that takes a part of the title of a referred row
-SEARCH_EMBED = "sought"  # the alias of the embed that a search filters
+SEARCH_EMBED = "sought"  # the beginning of the aliases of the embeds that a search filters
+WORDS_MAX = 8  # of a search, which adds an embed for each word and reference; the last one holds the rest of the text
+NUMBERED = re.compile(r"(?:.*, )?number ([0-9]{1,19})", re.DOTALL)
+"""A row with its number, as a field suggests it."""
 SAFE = '*,.():"!'
 EMBED_PAGES = (".order", ".limit", ".offset")
 
@@ -29,28 +32,55 @@ Pairs = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """A list of the console: its relation, columns, search columns and order.
+class Searched:
+    """The texts that a search looks into: columns of a relation, and the texts of its to-one embeds, by `select` name.
 
-    `searched` are text columns. `searched_embed` is a column of a to-one embed that is searched too, and `searched_key`
-    is the foreign key of that embed. `equals` maps columns to the filters of their select, with labels. `exact` are
-    columns whose value is typed, and `titles` columns of which a part is typed, with labels. `ranges` maps columns to
+    The access rule of its own relation applies to each embed.
+    """
+
+    columns: tuple[str, ...] = ()
+    embeds: Mapping[str, Searched] = field(default_factory=dict)
+
+    def filters(self, pattern: str, alias: str, path: str = "") -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the embeds to select, and the filters that find a pattern in any of the texts.
+
+        `alias` begins the aliases of the embeds, and `path` the names of the filters.
+        """
+        disjuncts = [f'{column}.ilike."{pattern}"' for column in self.columns]
+        selects: list[str] = []
+        pairs: list[tuple[str, str]] = []
+        for place, (embed, texts) in enumerate(self.embeds.items()):
+            name = f"{alias}{place}"
+            inner, filters = texts.filters(pattern, f"{name}_", f"{path}{name}.")
+            selects.append(f"{name}:{embed}({','.join(inner)})")
+            disjuncts.append(f"{name}.not.is.null")
+            pairs += filters
+        return selects, [(f"{path}or", f"({','.join(disjuncts)})"), *pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of the console: its relation, columns, searched texts and order.
+
+    `equals` maps columns to the filters of their select, with labels. `exact` are columns whose value is typed.
+    `titles` maps columns of which a part is typed to the column of the row's number. `ranges` maps columns to
     the fields of their first and last day; `moments` are those of timestamps. `named` maps filters of the URL to the
-    filters that they stand for.
+    filters that they stand for. `newest_first` are the orders by date. `own_orders` are orders that the API does not
+    have or that differ there.
     """
 
     relation: str
     select: str
     order: str
-    searched: tuple[str, ...]
-    searched_embed: tuple[str, str] | None = None
-    searched_key: str = ""
+    searched: Searched = Searched()
     equals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     exact: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     moments: frozenset[str] = frozenset()
     named: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
+    newest_first: frozenset[str] = frozenset()
+    own_orders: frozenset[str] = frozenset()
     key: tuple[str, ...] = ("id",)
     page: str = ""
 
@@ -68,6 +98,9 @@ class Listing:
         part = value.removeprefix("ilike.*").removesuffix("*")
         if name in self.titles and part.strip() == part != "" and value == f"ilike.*{part}*":
             return TITLE_FIELD + name, part
+        titles = [title for title, column in self.titles.items() if column == name]
+        if titles and operator == "eq" and text.isascii() and text.isdigit():
+            return TITLE_FIELD + titles[0], f"number {text}"
         last = "lt" if name in self.moments else "lte"
         if name not in self.ranges or operator not in ("gte", last) or not is_date(text):
             return None
@@ -77,10 +110,13 @@ class Listing:
 
     def filter_of(self, name: str, value: str) -> tuple[str, str]:
         """Return the filter that a field of the form represents, or the filter itself."""
+        value_text = value.strip()
+        numbered = NUMBERED.fullmatch(value_text)
         if name.removeprefix(EXACT_FIELD) in self.exact and name.startswith(EXACT_FIELD):
-            return name.removeprefix(EXACT_FIELD), f"eq.{value.strip()}"
+            return name.removeprefix(EXACT_FIELD), f"eq.{numbered[1] if numbered else value_text}"
         if name.removeprefix(TITLE_FIELD) in self.titles and name.startswith(TITLE_FIELD):
-            return name.removeprefix(TITLE_FIELD), f"ilike.*{value.strip()}*"
+            title = name.removeprefix(TITLE_FIELD)
+            return (self.titles[title], f"eq.{numbered[1]}") if numbered else (title, f"ilike.*{value_text}*")
         for column, (first, last) in self.ranges.items():
             if name == first:
                 return column, f"gte.{value}"
@@ -101,14 +137,29 @@ class ListQuery:
 
     def text(self) -> str:
         """Return the query string for the engine."""
-        select, embed = self.listing.select, self.listing.searched_embed
-        if self.word and embed is not None:
-            # A separate embed without columns: the search must not filter the embed that the list shows.
-            select += f",{SEARCH_EMBED}:{embed[0]}()"
-        search = search_filters(self.listing, self.word) if self.word else []
+        selects, search = self.search_filters()
         filters = [each for pair in self.filters for each in self.listing.named.get(pair, (pair,))]
-        pairs = [("select", select), *search, *filters, *self.embed_conditions(), ("order", self.total_order())]
+        pairs = [
+            ("select", ",".join((self.listing.select, *selects))),
+            *search,
+            *filters,
+            *self.embed_conditions(),
+            ("order", self.total_order()),
+        ]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
+
+    def search_filters(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """Return the embeds without columns, and the filters, of the search for each word.
+
+        Each word has embeds of its own: the search must not filter the embeds that the list shows.
+        """
+        selects: list[str] = []
+        pairs: list[tuple[str, str]] = []
+        for number, word in enumerate(self.word.split(maxsplit=WORDS_MAX - 1)):
+            embeds, filters = self.listing.searched.filters(word_pattern(word), f"{SEARCH_EMBED}{number}_")
+            selects += embeds
+            pairs += filters
+        return selects, pairs
 
     def embed_conditions(self) -> list[tuple[str, str]]:
         """Return a condition for each embed with a filter: the list holds only rows that have such an embedded row."""
@@ -145,7 +196,9 @@ class ListQuery:
         return self.narrowed_url(*filters).replace(self.listing.path, f"{self.listing.path}.csv", 1)
 
     def api_url(self) -> str:
-        return f"/{self.listing.relation}?{self.text()}"
+        is_own = self.order.partition(".")[0] in self.listing.own_orders
+        query = replace(self, order=self.listing.order) if is_own else self
+        return f"/{self.listing.relation}?{query.text()}"
 
     def sorted_by(self, column: str) -> str:
         """Return the `aria-sort` value of a column: ascending, descending or none."""
@@ -157,7 +210,7 @@ class ListQuery:
     def sort_url(self, column: str) -> str:
         """Return the URL of the other order of a column. Another column is ascending first, a date newest first."""
         shown = self.sorted_by(column)
-        downward = column in self.listing.ranges if shown == "none" else shown == "ascending"
+        downward = column in self.listing.newest_first if shown == "none" else shown == "ascending"
         return self.url(order=f"{column}.desc" if downward else f"{column}.asc")
 
     def form_values(self) -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -222,16 +275,11 @@ def quote_pattern(text: str) -> str:
     return quote(re.sub(r"([\\%_*])", r"\\\1", text), safe="")
 
 
-def search_filters(listing: Listing, word: str) -> list[tuple[str, str]]:
-    """Return the filters that search for a word in any of the searched columns.
+def word_pattern(word: str) -> str:
+    r"""Return the pattern of a word of a search, quoted for a list of filters. A `*` stands for any text.
 
-    >>> search_filters(Listing("inspectors", "id", "name.asc", ("name", "email")), 'a "b"')
-    [('or', '(name.ilike."*a \\\\"b\\\\"*",email.ilike."*a \\\\"b\\\\"*")')]
+    >>> print(word_pattern('"50%'), word_pattern("a*b"))
+    *\"50\\%* *a*b*
     """
-    quoted = word.replace("\\", "\\\\").replace('"', '\\"')
-    disjuncts = [f'{column}.ilike."*{quoted}*"' for column in listing.searched]
-    pairs: list[tuple[str, str]] = []
-    if listing.searched_embed is not None:
-        disjuncts.append(f"{SEARCH_EMBED}.not.is.null")
-        pairs.append((f"{SEARCH_EMBED}.{listing.searched_embed[1]}", f"ilike.*{word}*"))
-    return [("or", f"({','.join(disjuncts)})"), *pairs]
+    pattern = re.sub(r"([\\%_])", r"\\\1", word)
+    return "*{}*".format(pattern.replace("\\", "\\\\").replace('"', '\\"'))

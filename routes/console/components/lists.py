@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -17,9 +17,10 @@ from engine.query.rule import Action
 from inspections.imports.mapping import TARGETS
 from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
-from routes.console.components.display import label_of, show_rows
+from routes.console.components.display import is_dated, is_text, label_of, show_rows, sort_column
 from routes.console.components.error_pages import fault_message, record_fault
-from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, Pairs, parse_list_query
+from routes.console.components.filter_words import filter_words
+from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, Pairs, Searched, parse_list_query
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.row_filters import RowFilter, row_filters
@@ -56,38 +57,76 @@ def listing_of(
 ) -> Listing:
     """Return the query of a table's list. Its form has the filters `by_row` and `more`, too."""
     columns = table.listed(caller)
-    attributes = table.relation.attributes.values()
-    parent = table.parent
-    searched_embed = None
-    if parent is not None:
-        title = parent.table.relation.attributes[parent.table.title_column]
-        searched_embed = (parent.key.referred, title.name) if title.info.searchable else None
+    orders = {each.name: sort_column(table, each) for each in columns}
     dates = [each for each in columns if each.type in (DATE, TIMESTAMP)]
     return Listing(
         relation=table.name,
         select=table.list_select(caller),
         order=table.order,
-        searched=tuple(each.name for each in attributes if each.info.searchable),
-        searched_embed=searched_embed,
-        searched_key=parent.column if parent is not None else "",
+        searched=searched_texts(table, caller),
         equals=value_filters(table, caller, more) | {each.column: each.options for each in by_row if each.options},
         exact=(*more.exact, *(each.column for each in by_row if not each.options and not each.title)),
-        titles={each.title: each.label for each in by_row if not each.options and each.title},
+        titles={each.title: each.column for each in by_row if not each.options and each.title},
         ranges={
             each.name: (f"from_{each.name}", f"to_{each.name}") if place else ("from", "to")
             for place, each in enumerate(dates)
         },
         moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
         named=more.named,
+        newest_first=frozenset(orders[each.name] for each in columns if is_dated(table, each)),
+        own_orders=frozenset(order for name, order in orders.items() if is_own_order(table, name, order)),
         key=table.relation.key,
         page=table.path,
     )
 
 
-def searched_label(table: Table, column: str) -> str:
-    """Return the label of a searched column in the middle of a sentence. An abbreviation keeps its capitals."""
-    label = label_of(table.relation.attributes[column])
-    return label if label.isupper() else label.lower()
+def searched_texts(table: Table, caller: Caller) -> Searched:
+    """Return the texts of the rows, and the titles of the rows that they refer to."""
+    return Searched(searchable(table, table.relation.attributes), embedded_texts(table, caller))
+
+
+def embedded_texts(table: Table, caller: Caller) -> dict[str, Searched]:
+    """Return the titles of the referred rows that the caller may read, by embed.
+
+    A row without a name is found by the names of the rows that it refers to, such as an inspection by its building's.
+    """
+    found: dict[str, Searched] = {}
+    for each in table.listed_references(caller):
+        target = each.table
+        inner = {} if is_text(target.title_attribute) else embedded_texts(target, caller)
+        texts = Searched(searchable(target, target.title_columns), inner)
+        if texts.columns or inner:
+            found[each.source] = texts
+    return found
+
+
+def searchable(table: Table, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each for each in names if table.relation.attributes[each].info.searchable)
+
+
+def searched_labels(table: Table, caller: Caller) -> str:
+    """Return the labels of the searched texts in the middle of a sentence. An abbreviation keeps its capitals."""
+    labels = [*referred_labels(table, caller), *labels_of(table, searchable(table, table.relation.attributes))]
+    return ", ".join(each if each.isupper() else each[:1].lower() + each[1:] for each in dict.fromkeys(labels))
+
+
+def referred_labels(table: Table, caller: Caller) -> Iterator[str]:
+    for each in table.listed_references(caller):
+        target = each.table
+        if is_text(target.title_attribute):
+            yield from labels_of(table, (each.column,))
+        else:
+            yield from referred_labels(target, caller)
+            yield from labels_of(target, searchable(target, target.title_columns))
+
+
+def labels_of(table: Table, names: Iterable[str]) -> list[str]:
+    return [label_of(table.relation.attributes[each]) for each in names]
+
+
+def is_own_order(table: Table, column: str, order: str) -> bool:
+    """Return whether the console sorts otherwise than the API, or by a column that the API cannot sort by."""
+    return table.relation.attributes[column].info.ranked or order in table.presentation.orders.values()
 
 
 def value_filters(table: Table, caller: Caller, more: MoreFilters) -> dict[str, dict[str, str]]:
@@ -152,9 +191,8 @@ def list_page(
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=typed,
-        unshown=unshown,
-        searched=[searched_label(table, each) for each in listing.searched]
-        + [table.parent.table.noun for _ in [0] if listing.searched_embed and table.parent],
+        unshown=[(*pair, filter_words(table, caller, listing, *pair)) for pair in unshown],
+        searched=searched_labels(table, caller),
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
         views=views,
         counts=counts,

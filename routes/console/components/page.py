@@ -24,6 +24,7 @@ from models import RESOURCES
 from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
+from routes.console.components.titles import TITLES
 from routes.console.session import auth, submissions
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import requested_url
@@ -74,7 +75,7 @@ STATIC: Final = StaticFiles(
 )
 bp.add_app_template_global(STATIC.url, "static_url")
 bp.add_app_template_global(submissions.write_submission, "submission")
-for each in (*FILTERS, label_filter):
+for each in (*FILTERS, *TITLES, label_filter):
     bp.add_app_template_filter(each)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from engine.interface.faults import ResponseTooLarge
 from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action, Rule
+from engine.query.shape import Node, OrderTerm, Query
 from engine.query.statement import Binding
 from engine.query.write.insert import Insertion, WriteResult
 from inspections import visits
@@ -30,6 +31,7 @@ from models.errors import Fault
 from models.fields import Model
 from models.fields import Row as Columns
 from routes.console.components.submissions import once
+from routes.console.components.tables import table_of
 from routes.functions.registry import FUNCTIONS
 from routes.postgrest import calls, errors, querystring
 from routes.postgrest.requests import UnknownPath
@@ -95,7 +97,7 @@ def select_rows(
     rule: Rule = caller.rule
     if within is not Action.READ:
         rule = PermittedRows(caller.profile, within)
-    query = querystring.parse(text.encode())
+    query = with_console_order(querystring.parse(text.encode()), relation(name))
     with reading() as transaction:
         result = execute.select(
             transaction,
@@ -106,6 +108,30 @@ def select_rows(
             count=total,
         )
     return QueryResult([json.loads(row) for row in result.rows], result.total)
+
+
+def with_console_order(query: Query, target: Relation) -> Query:
+    """Return the query with the orders that only the console has.
+
+    Ranked values are in the order of their rank. `embed(other)` is the order by the title of the other row, to which
+    the embedded row refers.
+    """
+    root = query.shape.root
+    order = tuple(console_term(term, root, target) for term in root.order)
+    return query if order == root.order else replace(query, shape=replace(query.shape, root=replace(root, order=order)))
+
+
+def console_term(term: OrderTerm, root: Node, target: Relation) -> OrderTerm:
+    if term.embed is None:
+        attribute = target.attributes.get(term.column)
+        return replace(term, ranked=True) if attribute is not None and attribute.info.ranked else term
+    embed = next((each for each in root.embeds if each.name == term.embed), None)
+    if embed is None or embed.relation not in catalog().relations:
+        return term
+    referred = {each.referred for each in relation(embed.relation).foreign_keys}
+    if term.column not in referred:
+        return term
+    return replace(term, column=table_of(term.column).title_column, through=term.column)
 
 
 def fetch_page(fetch: Callable[[int], QueryResult], size: int) -> ResultPage:

@@ -30,12 +30,10 @@ from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
 from routes.console.components.tables import PATH, RowReference, Section, Table
-from routes.console.components.template_filters import name as name_of
-from routes.console.components.template_filters import words
+from routes.console.components.template_filters import short_title, words
 from routes.console.session.redirects import safe_redirect
 from routes.postgrest.requests import UnknownPath
 
-LABEL_CHARACTERS_MAX = 80
 NEXT = "next"  # a button that creates the row and opens the next form
 PREVIEW = "preview"  # a button that shows the form again
 CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
@@ -48,7 +46,8 @@ class RecordForm:
     table: Table
     fields: tuple[Field, ...]
     defaults: Row = field(default_factory=dict)
-    title: str = ""
+    verb: str = "Edit"
+    """The beginning of the heading of the form of a row."""
     initial: Mapping[str, str] = field(default_factory=dict)
     """Values that the form of a new row shows unless the URL has others."""
     section: Callable[[Mapping[str, str]], Section | None] = field(default=lambda texts: None)
@@ -115,6 +114,7 @@ def field_of(table: Table, caller: Caller, attribute: Attribute, choice_filter: 
         placeholder="" if info.example is None or kind in ("date", "textarea") else str(info.example),
         minimum=info.minimum,
         maximum=info.maximum,
+        characters_max=fields.NAME_CHARACTERS_MAX if attribute.name == "name" else None,
     )
 
 
@@ -151,7 +151,7 @@ def create_row(table: Table, caller: Caller, form: FormOf = record_form) -> Resp
 
 def edit_row(table: Table, caller: Caller, key: object, form: FormOf = record_form) -> Response:
     record = form(table, caller)
-    row = require_row(caller, Action.UPDATE, table.name, table.filters(key))
+    row = require_row(caller, Action.UPDATE, table.name, table.filters(key), f"select={table.select('*')}")
     shown = fields.row_texts(record.fields, row)
     return form_page(record, fields.initial_values(record.fields, shown), row)
 
@@ -162,7 +162,7 @@ def update_row(table: Table, caller: Caller, key: object, form: FormOf = record_
     Read the row again in the write transaction, and raise EditConflict if it has changed since the merge.
     """
     record, filters = form(table, caller), table.filters(key)
-    row = require_row(caller, Action.UPDATE, table.name, filters)
+    row = require_row(caller, Action.UPDATE, table.name, filters, f"select={table.select('*')}")
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
     if PREVIEW in g.form:
@@ -196,7 +196,7 @@ def form_page(record: RecordForm, values: FormValues, row: Row | None = None, st
     return render_page(
         "form.html",
         status,
-        title=record.title or (f"Edit {table.describe(row)}" if row else f"New {table.noun}"),
+        title=f"{record.verb} {table.describe(row)}" if row else f"New {table.noun}",
         back=chosen_back() or (table.home(row, table.key_text(row)) if row else table.home(values.typed)),
         fields=record.fields,
         values=values,
@@ -277,9 +277,7 @@ def row_choice(
         text += f"&{choice_filter}"
     page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
     if not page.has_more:
-        options = tuple(
-            Choice(target.key_text(row), name_of(target.choice_label(row), LABEL_CHARACTERS_MAX)) for row in page.rows
-        )
+        options = tuple(Choice(target.key_text(row), short_title(target.choice_label(row))) for row in page.rows)
         return Field(column, label, "select", required, options)
 
     def resolve(typed: str) -> str:

@@ -9,9 +9,9 @@ from access.caller import Caller
 from engine.query.rule import Action
 from routes.console.components import queries
 from routes.console.components.display import label_of
-from routes.console.components.records import CHOICES_MAX, LABEL_CHARACTERS_MAX
+from routes.console.components.records import CHOICES_MAX
 from routes.console.components.tables import RowReference, Table
-from routes.console.components.template_filters import name
+from routes.console.components.template_filters import short_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def row_filter(caller: Caller, reference: RowReference, column: str, title: str)
     """Return the filter with its options, or without if there are too many."""
     target, attribute = reference.table, queries.relation(reference.key.relation).attributes[reference.column]
     page = queries.first_page(caller, target.name, target.choice_query(), CHOICES_MAX)
-    options = {f"eq.{target.key_text(row)}": name(target.title(row), LABEL_CHARACTERS_MAX) for row in page.rows}
+    options = {f"eq.{target.key_text(row)}": short_title(target.title(row)) for row in page.rows}
     label = label_of(attribute)
     if not attribute.required:
         options["is.null"] = f"No {label.lower()}"

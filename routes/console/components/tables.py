@@ -23,7 +23,6 @@ from routes.console.components.template_filters import name, words
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
-TITLE_CHARACTERS_MAX = 160
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -44,14 +43,20 @@ class Presentation:
     related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
     """Whether the page of a row lists the rows that refer to it by this column."""
     title: Callable[[Row], str] | None = None
-    """A row's name in links. `title_columns` are the columns that it needs."""
+    """A row's name on every page, as an isolated text. `title_columns` are the columns that it needs."""
     title_columns: tuple[str, ...] = ()
+    title_references: tuple[str, ...] = ()
+    """References to rows whose titles the title needs."""
+    title_embeds: tuple[str, ...] = ()
+    """Rows that refer to the row and that the title needs, as in `select=`."""
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
     badges: tuple[str, ...] = ()
     """Columns that the list shows as badges, and the page beside its heading."""
     prepare: Callable[[Caller, list[Row]], None] = field(default=lambda caller, rows: None)
     """Adds values to rows before they are shown."""
+    orders: Mapping[str, str] = field(default_factory=dict)
+    """By reference: the order of the list by it, if that is not by the title of its row."""
     cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
     """By column: the text and the URL of a row's value."""
     hidden: tuple[str, ...] = ()
@@ -109,6 +114,10 @@ class Table:
         return self.model.title_column or by_default
 
     @property
+    def title_attribute(self) -> Attribute:
+        return self.relation.attributes[self.title_column]
+
+    @property
     def title_columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.presentation.title_columns)))
 
@@ -142,6 +151,11 @@ class Table:
         columns.sort(key=lambda each: each.name != self.title_column)
         return columns
 
+    def listed_references(self, caller: Caller) -> list[RowReference]:
+        """Return the references of the list's columns to tables that the caller has the privilege to read."""
+        references = [self.references[each.name] for each in self.listed(caller) if each.name in self.references]
+        return [each for each in references if policy.permits(caller.profile, Action.READ, each.table.model)]
+
     def narrow(self, columns: Sequence[Attribute]) -> set[str]:
         """Return the names of the columns that a telephone shows."""
         marked = {each.name for each in columns if each.info.narrow}
@@ -153,7 +167,13 @@ class Table:
     def select(self, columns: str) -> str:
         """Return `select=` for these columns, the title columns and the referred rows."""
         embeds = [each.select() for each in self.references.values()]
-        return ",".join((columns, *embeds))
+        return ",".join((columns, *embeds, *self.presentation.title_embeds))
+
+    @property
+    def title_select(self) -> str:
+        """Return the columns and embeds that the title of a row needs."""
+        embeds = [self.references[each].select() for each in self.presentation.title_references]
+        return ",".join((*self.title_columns, *embeds, *self.presentation.title_embeds))
 
     def list_select(self, caller: Caller) -> str:
         """Return `select=` for the columns of the list."""
@@ -182,7 +202,7 @@ class Table:
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={','.join((*self.title_columns, *self.presentation.choice_columns))}&order={order}"
+        return f"select={','.join((self.title_select, *self.presentation.choice_columns))}&order={order}"
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
@@ -195,8 +215,8 @@ class Table:
         if self.presentation.describe is not None:
             return self.presentation.describe(row)
         title = self.title(row)
-        is_named = self.title_column not in self.relation.key and self.presentation.title is None
-        return name(title, TITLE_CHARACTERS_MAX) if is_named else title[:1].lower() + title[1:]
+        is_number = self.presentation.title is None and self.title_column in self.relation.key
+        return title[:1].lower() + title[1:] if is_number else title
 
     def key_text(self, row: Row) -> str:
         return ",".join(str(row[each]) for each in self.relation.key)
@@ -226,12 +246,12 @@ class Table:
         return "&".join(f"{name}=eq.{quote(str(value))}" for name, value in values)
 
     def title(self, row: Row) -> str:
-        """Return the name of a row in links and messages."""
+        """Return the name of a row in headings, links and messages."""
         if self.presentation.title is not None:
             return self.presentation.title(row)
         if self.title_column in self.relation.key or row[self.title_column] is None:
             return f"{self.label} {self.key_text(row)}"
-        return str(row[self.title_column])
+        return name(row[self.title_column])
 
 
 @dataclass(frozen=True)
@@ -254,9 +274,14 @@ class RowReference:
         """The name of the referred row in a row of the table."""
         return self.key.referred if self.is_only else f"{self.column}_row"
 
-    def select(self, columns: str = "") -> str:
-        hint = "" if self.is_only else f"{self.embed}:{self.key.referred}!{self.key.name}"
-        return f"{hint or self.embed}({columns or ','.join(self.table.title_columns)})"
+    @property
+    def source(self) -> str:
+        """The referred relation as `select` names it."""
+        return self.key.referred if self.is_only else f"{self.key.referred}!{self.key.name}"
+
+    def select(self) -> str:
+        alias = "" if self.is_only else f"{self.embed}:"
+        return f"{alias}{self.source}({self.table.title_select})"
 
 
 def table_of(name: str) -> Table:

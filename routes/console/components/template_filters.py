@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from models.vocabulary import (
     FIXED,
     IN_PROGRESS,
     INSPECTION_STATUSES,
+    INSPECTION_TYPES,
     LIFE_THREATENING,
     MODERATE,
     OPEN,
@@ -29,10 +31,10 @@ RULES: Final = {
     "building_grant": "Granted this building",
     "through_building": "Granted the building of this inspection",
     "inspection_grant": "Granted this inspection",
-    "client_ownership": "Belongs to the client of the user",
+    "client_ownership": "Client admin of the owner",
     "super_admin": "Super admins see everything",
-    "own_visit": "An inspection of theirs",
-    "has_own_visit": "The building of an inspection of theirs",
+    "own_visit": "Inspector of this visit",
+    "has_own_visit": "Inspector of a visit of this building",
 }
 BADGES: Final = {each: each for each in INSPECTION_STATUSES} | {
     OPEN: SCHEDULED,
@@ -46,8 +48,12 @@ BADGES: Final = {each: each for each in INSPECTION_STATUSES} | {
 HOURS_SHOWN_MAX: Final = 48
 NO_NAME: Final = "(no name)"
 MESSAGE_NAME_CHARACTERS_MAX: Final = 80  # in a URL, one character takes up to 12 bytes
+TITLE_CHARACTERS_MAX: Final = 240  # of the title of a row with a name of 200 characters
 BIDI_CONTROLS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 """The control characters that change the direction of the text after them."""
+DIRECTIONS: Final = {"R", "AL", "AN"}  # of characters that run from right to left
+DIRECTION_MARKS: Final = "\u200e\u200f\u061c"
+ISOLATE: Final = "\u2068{}\u2069"
 
 
 def status(value: object) -> str:
@@ -60,6 +66,16 @@ def status(value: object) -> str:
         return "–"
     text = str(value)
     return words(text) if text in INSPECTION_STATUSES else text
+
+
+def type_name(value: object) -> str:
+    """Return a common inspection type in words, and any other type with a capital first letter.
+
+    >>> type_name("fire"), type_name("HVAC check"), type_name("roof")
+    ('Fire', 'HVAC check', 'Roof')
+    """
+    text = str(value)
+    return words(text) if text in INSPECTION_TYPES else capital(isolated(text))
 
 
 def words(text: str) -> str:
@@ -76,18 +92,34 @@ def rule(value: object) -> str:
     return RULES.get(str(value), str(value))
 
 
-def name(value: object, characters_max: int | None = None) -> str:
-    """Return a name without control characters that change the text direction, or a placeholder if it is not visible.
+def isolated(text: str) -> str:
+    """Return a text that does not change the direction of the text around it.
 
-    >>> name("Mill Court"), name("Mill Court", 5), name("  "), name("ab\\u202ecd")
+    Controls of the direction are left out. A text from right to left is within isolates, which work in titles and
+    options, too.
+
+    >>> isolated("Mill\u202e Court"), isolated("\u05d0") == "\u2068\u05d0\u2069"
+    ('Mill Court', True)
+    """
+    if text.isascii():
+        return text
+    text = text.translate(BIDI_CONTROLS)
+    turns = any(each in DIRECTION_MARKS or unicodedata.bidirectional(each) in DIRECTIONS for each in text)
+    return ISOLATE.format(text) if turns else text
+
+
+def name(value: object, characters_max: int | None = None) -> str:
+    """Return a name as an isolated text, or a placeholder if nothing of it is visible.
+
+    >>> name("Mill Court"), name("Mill Court", 5), name("  "), name("ab\u202ecd")
     ('Mill Court', 'Mill…', '(no name)', 'abcd')
     """
-    text = str(value).translate(BIDI_CONTROLS)
-    if not any(character.isprintable() and not character.isspace() for character in text):
+    text = str(value)
+    if not any(character.isprintable() and not character.isspace() for character in text.translate(BIDI_CONTROLS)):
         return NO_NAME
-    if characters_max is None or len(text) <= characters_max:
-        return text
-    return f"{text[: characters_max - 1].rstrip()}…"
+    if characters_max is not None and len(text) > characters_max:
+        text = f"{text[: characters_max - 1].rstrip()}…"
+    return isolated(text)
 
 
 def email_parts(text: str) -> list[str]:
@@ -103,6 +135,11 @@ def email_parts(text: str) -> list[str]:
 def short_name(value: str) -> str:
     """Return a name cut to the length that a message allows."""
     return name(value, MESSAGE_NAME_CHARACTERS_MAX)
+
+
+def short_title(title: str) -> str:
+    """Return the title of a row for an option or a message, which would not wrap or fit a longer one."""
+    return title if len(title) <= TITLE_CHARACTERS_MAX else name(title, TITLE_CHARACTERS_MAX)
 
 
 def capital(text: str) -> str:
@@ -121,6 +158,18 @@ def day(value: object) -> str:
     ('2025-05-05', '–')
     """
     return str(value)[:10] if value else "–"
+
+
+def long_day(value: object) -> str:
+    """Return a date as it is in the title of a row.
+
+    >>> long_day("2026-11-08"), long_day(None)
+    ('8 Nov 2026', 'no date')
+    """
+    if not value:
+        return "no date"
+    date = datetime.date.fromisoformat(str(value))
+    return f"{date.day} {date:%b} {date.year}"
 
 
 def lateness(value: object, today: datetime.date) -> str:
@@ -221,7 +270,10 @@ def url_part(value: object) -> str:
 
 FILTERS: Final[tuple[Callable[..., object], ...]] = (
     status,
+    type_name,
+    words,
     rule,
+    isolated,
     name,
     email_parts,
     capital,

@@ -16,9 +16,10 @@ from models.types import InvalidInput, NulInText, TextTooLong, new_uuid, read_st
 from routes.console.components import queries
 from routes.console.components.list_query import quote_pattern
 from routes.console.components.queries import Row
+from routes.console.components.titles import user_title
 
 UUID_TEXT = re.compile(r"[0-9a-fA-F-]{36}")
-COLUMNS = "select=id,name,email,role,clients(name)"
+COLUMNS = "select=id,name,email,role,clients(name),inspectors(name)"
 
 
 def list_users(caller: Caller, size: int, filters: str = "", *, within: Action = Action.READ) -> list[Row] | None:
@@ -73,8 +74,8 @@ def names_of(caller: Caller, ids: Iterable[str | None]) -> dict[str, str]:
     known = sorted({each for each in ids if each})
     if not known:
         return {}
-    text = f"select=id,name&id=in.({','.join(known)})"
-    return {row["id"]: row["name"] for row in queries.select_rows(caller, "users", text, limit=len(known)).rows}
+    text = f"select=id,name,inspectors(name)&id=in.({','.join(known)})"
+    return {row["id"]: user_title(row) for row in queries.select_rows(caller, "users", text, limit=len(known)).rows}
 
 
 def user_id_by_email(email: str) -> str:

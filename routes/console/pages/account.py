@@ -11,13 +11,13 @@ from access.accounts.sign_in import Scope
 from access.caller import Caller
 from access.decorators import load_caller
 from engine.current import reading
-from routes.console.components.fields import Field, FormValues, read_texts
+from routes.console.components.fields import NAME_CHARACTERS_MAX, Field, FormValues, read_texts
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.session import auth
 from routes.gotrue.bodies import client_address, request_deadline
 
-NAME = (Field("name", "Name", required=True),)
+NAME = (Field("name", "Name", required=True, characters_max=NAME_CHARACTERS_MAX),)
 PASSWORD = (
     Field("current_password", "Current password", "password", required=True, autocomplete="current-password"),
     Field(

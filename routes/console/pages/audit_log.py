@@ -13,7 +13,8 @@ from routes.console.components import downloads, user_choice
 from routes.console.components.display import label_of
 from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import moment, name, words
+from routes.console.components.template_filters import moment, words
+from routes.console.components.titles import user_title
 from routes.console.pages.rows import own_view, show_page
 
 USERS_LISTED_MAX = 300  # of the filter; with more users, an address takes the id
@@ -27,7 +28,7 @@ def filters(caller: Caller) -> MoreFilters:
     users = user_choice.list_users(caller, USERS_LISTED_MAX) or []
     selects = {
         "relation": {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != NAME},
-        "actor_id": {f"eq.{each['id']}": name(each["name"], 60) for each in users},
+        "actor_id": {f"eq.{each['id']}": user_title(each) for each in users},
     }
     return MoreFilters(selects, exact=("row_key",))
 
@@ -42,7 +43,7 @@ def add_actor_names(caller: Caller, rows: list[Row]) -> None:
 def actor_cell(row: Row) -> tuple[str, str]:
     if row["actor_name"] is None:
         return ("Another user" if row["actor_id"] else "–"), ""
-    return name(row["actor_name"], 60), f"{PATH}{table_of('users').path}/{row['actor_id']}"
+    return row["actor_name"], f"{PATH}{table_of('users').path}/{row['actor_id']}"
 
 
 def row_cell(row: Row) -> tuple[str, str]:
@@ -106,5 +107,5 @@ PRESENTATIONS[NAME] = Presentation(
         "relation": relation_cell,
         "row_key": row_cell,
     },
-    hidden=("before", "after", "client_id"),
+    hidden=("at", "before", "after", "client_id"),
 )

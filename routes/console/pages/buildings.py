@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from flask import Response
 
 from access.caller import Caller
@@ -11,6 +13,7 @@ from routes.console.components import charts, grants
 from routes.console.components.lists import list_page
 from routes.console.components.tables import PATH, Row, Section, Table
 from routes.console.pages.dashboard import OPEN
+from routes.console.pages.explain_access import readers_section
 from routes.console.pages.rows import own_view, show_page
 from routes.console.pages.schedules import apply_links, building_section
 
@@ -25,7 +28,7 @@ def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "beside": True,
         "numbers": numbers,
         "filters": f"building_id=eq.{row['id']}&",
-        "overdue": f"building_id=eq.{row['id']}&{OPEN}&date_visited=lt.{today}",
+        "overdue": f"building_id=eq.{row['id']}&{OPEN}&date_visited=lte.{today - datetime.timedelta(1)}",
         "statuses": charts.shares(numbers.by_status),
         "lead": charts.shares(numbers.lead.by_result),
     }
@@ -46,7 +49,7 @@ def show_building(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(statistics_section, building_section),
+        sections=(statistics_section, building_section, readers_section("building")),
         actions=grant_links,
         links=[("Why can I see this?", f"{PATH}/why?kind=building&key={key}")],
     )

@@ -21,7 +21,7 @@ from routes.console.components.error_pages import record_fault
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row
-from routes.console.components.template_filters import moment, name, status
+from routes.console.components.template_filters import moment, status
 from routes.console.session import auth
 
 ENTRIES_READ = 100  # of the audit log, the latest first
@@ -46,10 +46,10 @@ def closing_text(caller: Caller, row: Row, entry: Row | None) -> str:
         return ""
     if entry is None:
         visited = f" Visited on {row['date_visited']}." if row["date_visited"] else ""
-        return f"This visit is closed: {status(row['status']).lower()}.{visited}"
+        return f"This visit is closed: {status(row['status'])}.{visited}"
     names = user_choice.names_of(caller, [entry["actor_id"]])
-    by = f" by {name(names.get(entry['actor_id'], 'another user'), 60)}" if entry["actor_id"] else ""
-    return f"This visit is closed: {status(row['status']).lower()}{by} on {moment(entry['at'])}."
+    by = f" by {names.get(entry['actor_id'], 'another user')}" if entry["actor_id"] else ""
+    return f"This visit is closed: {status(row['status'])}{by} on {moment(entry['at'])}."
 
 
 def may_take_back(row: Row, plan: Row | None, entry: Row | None, may_edit: bool) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from flask import Response, request
 
 from access import policy
@@ -56,7 +58,7 @@ def dashboard(caller: Caller) -> Response:
         schedules=next_schedules(caller),
         findings=next_findings(caller),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
-        days=status_counts.calendar_days(today),
+        days=status_counts.calendar_days(today) | {"yesterday": str(today - datetime.timedelta(1))},
         today=today,
         problem=problem,
     )
@@ -70,7 +72,7 @@ def next_schedules(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
 
 def next_findings(caller: Caller, size: int = LIST_ROWS, filters: str = "") -> list[queries.Row]:
     """Return the open findings whose deadline is next."""
-    text = "select=id,place,description,severity,status,due_at,inspections(buildings(name))&status=eq.open"
+    text = "select=id,place,item,description,severity,status,due_at,inspections(buildings(name))&status=eq.open"
     rows = queries.select_rows(caller, "findings", f"{text}{filters}&order=due_at,id", limit=size).rows
     for row in rows:
         row["due"], _ = due_cell(row)

@@ -1,9 +1,11 @@
-"""/console/why: the access rules by which a user sees a building or an inspection.
+"""/console/why: the access rules by which a user sees a building or an inspection, and the users who see it.
 
-The page finds a building by a part of its name, and an inspection by that of its building.
+The page of one user finds a building by a part of its name, and an inspection by that of its building.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from flask import Response, request
 
@@ -17,12 +19,13 @@ from models.types import BIGINT, InvalidInput
 from routes.console.components import queries, user_choice
 from routes.console.components.error_pages import fault_message, is_client_error, record_fault
 from routes.console.components.list_query import quote_pattern
-from routes.console.components.page import bp, render_page
-from routes.console.components.tables import table_of
+from routes.console.components.page import ROLE_NAMES, bp, render_page
+from routes.console.components.tables import PATH, Row, Section, table_of
 from routes.console.session import auth
 
 USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
 MATCHES_SHOWN = 10
+READERS_SHOWN = 100
 KINDS: dict[str, type[Model]] = {"building": Building, "inspection": Inspection}
 SEARCHES = {"building": "name=ilike.*{0}*", "inspection": "buildings=not.is.null&buildings.name=ilike.*{0}*"}
 
@@ -92,3 +95,26 @@ def target_link(caller: Caller, kind: str, key: str) -> tuple[str, str] | None:
     columns = ",".join(table.title_columns)
     row = queries.first_row(caller, table.name, f"select={table.select(columns)}&{table.filters(int(key))}")
     return (table.describe(row), table.url(row)) if row is not None else None
+
+
+def readers_section(kind: str) -> Callable[[Caller, Row, bool], Section | None]:
+    """Return the part of a row's page with the users who see the row, as far as the caller sees these users."""
+
+    def section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
+        if not policy.may_administer(caller.role):
+            return None
+        with reading() as transaction:
+            readers = explain.list_readers(transaction, caller, KINDS[kind], row["id"], READERS_SHOWN + 1)
+        shown = readers[:READERS_SHOWN]
+        users = [{"id": each.id} for each in shown]
+        user_choice.mark_deactivated(users)
+        return "readers.html", {
+            "readers": shown,
+            "roles": ROLE_NAMES,
+            "is_deactivated": {each["id"]: each["is_deactivated"] for each in users},
+            "grantors": user_choice.names_of(caller, (why.granted_by for each in shown for why in each.reasons)),
+            "search": f"{PATH}/why?kind={kind}&key={row['id']}",
+            "has_more": len(readers) > READERS_SHOWN,
+        }
+
+    return section

@@ -18,20 +18,22 @@ from engine.current import database, local_day, reading, writing
 from inspections import findings
 from inspections.deadlines import end_of_day
 from inspections.findings import Move
-from models.types import read_date
+from models.types import InvalidInput, read_date
 from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
-from routes.console.components.bulk import chosen_ids, return_path
+from routes.console.components.bulk import ask_for_ticks, chosen_ids, return_path
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm
 from routes.console.components.lists import MoreFilters, list_page
-from routes.console.components.page import Pairs, Undo, bp, redirect_to
+from routes.console.components.page import Pairs, Undo, bp
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import counted, deadline, name
+from routes.console.components.template_filters import counted, deadline
+from routes.console.components.titles import finding_title
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
+from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"
@@ -101,24 +103,6 @@ def named_deadlines() -> dict[tuple[str, str], Pairs]:
     }
 
 
-def add_buildings(caller: Caller, rows: list[Row]) -> None:
-    """Add the names of the buildings to findings."""
-    ids = {row["inspection_id"] for row in rows if "inspection_id" in row}
-    if not ids:
-        return
-    text = f"select=id,buildings(name)&id=in.({','.join(map(str, ids))})"
-    found = queries.select_rows(caller, "inspections", text, limit=len(ids)).rows
-    names = {each["id"]: each["buildings"]["name"] for each in found if each["buildings"]}
-    for row in rows:
-        row["building"] = names.get(row["inspection_id"])
-
-
-def inspection_cell(row: Row) -> tuple[str, str]:
-    title = table_of("inspections").title(row["inspections"]) if row.get("inspections") else "Inspection"
-    place = f"{name(row['building'], 40)}, " if row.get("building") else ""
-    return place + title, f"{PATH}/inspections/{row['inspection_id']}"
-
-
 def views() -> list[tuple[str, str]]:
     return [
         ("Open", FIRST_VIEW),
@@ -179,19 +163,33 @@ def form_of(caller: Caller, kind: str, source: MultiDict[str, str]) -> tuple[lis
         raise UnknownPath
     ids = chosen_ids(table_of(NAME), caller, source, deadline_filters())
     move, back = MOVES[kind], return_path(source, NAME)
-    title = f"{move.verb}: {counted(len(ids), 'finding')}"
+    title = f"{move.verb}: {title_of(caller, ids)}"
     hidden = (("ids", ",".join(map(str, ids))), ("back", back), ("visit", source.get("visit", "")))
     return ids, FunctionForm(title, move.verb, move.fields, back, hidden)
+
+
+def title_of(caller: Caller, ids: Sequence[int]) -> str:
+    """Return the title of a single finding that the caller sees, or the number of findings."""
+    table = table_of(NAME)
+    row = queries.first_row(caller, NAME, f"select={table.title_select}&id=eq.{ids[0]}") if len(ids) == 1 else None
+    return table.title(row) if row is not None else counted(len(ids), "finding")
 
 
 @bp.get(f"/{NAME}/move/<kind>")
 @auth.requires_session()
 def show_move(caller: Caller, kind: str) -> Response:
-    ids, form = form_of(caller, kind, request.args)
+    try:
+        ids, form = form_of(caller, kind, request.args)
+    except (InvalidInput, LimitExceeded) as fault:
+        return ask_for_ticks(return_path(request.args, NAME), "finding", MOVES[kind].verb, fault)
     if not ids:
-        return ask_for_ticks(kind, form)
-    if movable(caller, kind, ids) != set(ids):
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
+    refused = len(set(ids) - movable(caller, kind, ids))
+    if refused and not policy.may_move_findings(caller.profile, kind):
         raise policy.PermissionDenied("permission denied for function move_findings")
+    if refused:
+        why = InvalidInput(f"You may not move {refused} of {counted(len(ids), 'ticked finding')}")
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb, why)
     return form.page(FormValues({}))
 
 
@@ -200,7 +198,7 @@ def show_move(caller: Caller, kind: str) -> Response:
 def submit_move(caller: Caller, kind: str) -> Response:
     ids, form = form_of(caller, kind, g.form)
     if not ids:
-        return ask_for_ticks(kind, form)
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
 
     def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
@@ -226,10 +224,6 @@ def submit_move(caller: Caller, kind: str) -> Response:
         return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 
     return form.submit(call)
-
-
-def ask_for_ticks(kind: str, form: FunctionForm) -> Response:
-    return redirect_to(form.back, f"Tick at least one finding, then press {MOVES[kind].verb}.")
 
 
 def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Undo | None:
@@ -283,10 +277,12 @@ def show_finding(table: Table, caller: Caller, key: int) -> Response:
 
 PRESENTATIONS[NAME] = Presentation(
     first_view=FIRST_VIEW,
-    title_columns=("status",),
+    title=finding_title,
+    title_columns=("status", "item", "place"),
+    title_references=("inspection_id",),
     badges=("severity", "status"),
-    prepare=add_buildings,
-    cells={"due_at": due_cell, "inspection_id": inspection_cell},
+    orders={"inspection_id": "inspections(buildings)"},
+    cells={"due_at": due_cell},
     hidden=("ref",),
     slim="place",
     without_field=("ref",),

@@ -18,14 +18,14 @@ from models import Inspection
 from models.types import BIGINT, DATE, InvalidInput
 from models.vocabulary import CANCELLED, IN_PROGRESS, SCHEDULED
 from routes.console.components import fields, queries
-from routes.console.components.bulk import CHOSEN_MAX, chosen_rows, return_path
+from routes.console.components.bulk import CHOSEN_MAX, ask_for_ticks, chosen_rows, return_path
 from routes.console.components.fields import EditConflict, Field
 from routes.console.components.function_forms import FunctionForm, read_ids
 from routes.console.components.lists import Link, MoreFilters
 from routes.console.components.page import Undo, bp, redirect_to, render_confirmation
 from routes.console.components.records import field_of, save
 from routes.console.components.tables import PATH, Row, table_of
-from routes.console.components.template_filters import capital, counted, name, status
+from routes.console.components.template_filters import counted, status
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
@@ -53,12 +53,15 @@ def change_buttons(caller: Caller) -> list[Link]:
 @bp.get(f"/{NAME}/change/<column>")
 @auth.requires(Action.UPDATE, Inspection)
 def show_change(caller: Caller, column: str) -> Response:
-    rows = read_rows(caller, column, request.args)
-    if not rows:
-        verb = LABELS[column]
-        return redirect_to(return_path(request.args, NAME), f"Tick at least one inspection, then press {verb}.")
-    if column == "status":
-        return ask(caller, column, rows, {}, return_path(request.args, NAME))
+    back = return_path(request.args, NAME)
+    try:
+        rows = read_rows(caller, column, request.args)
+        if not rows:
+            return ask_for_ticks(back, "inspection", LABELS[column])
+        if column == "status":
+            return ask(caller, column, rows, {}, back)
+    except (InvalidInput, LimitExceeded) as fault:
+        return ask_for_ticks(back, "inspection", LABELS[column], fault)
     return change_form(caller, column, rows, request.args).page(fields.FormValues({}))
 
 
@@ -98,7 +101,7 @@ def ask(caller: Caller, column: str, rows: list[Row], typed: Mapping[str, str], 
         if before != after:
             edits.setdefault((before, after), []).append(row["id"])
             shown = [shown_value(column, each, names) for each in (before, after)]
-            lines.append(f"{capital(table_of(NAME).describe(row))}: {shown[0]} → {shown[1]}")
+            lines.append(f"{table_of(NAME).title(row)}: {shown[0]} → {shown[1]}")
     if not edits:
         return redirect_to(back, "Nothing changed.")
     return render_confirmation(
@@ -116,7 +119,7 @@ def value_after(column: str, row: Row, typed: Mapping[str, str]) -> str:
     """Return the text of the new value; raise InvalidInput if the row cannot have it."""
     if column == "status":
         if row["status"] not in (SCHEDULED, IN_PROGRESS):
-            raise InvalidInput(f"{capital(table_of(NAME).describe(row))} is not open")
+            raise InvalidInput(f"{table_of(NAME).title(row)} is not open")
         return CANCELLED
     if column == "inspector_id":
         return typed[column].strip()
@@ -126,7 +129,7 @@ def value_after(column: str, row: Row, typed: Mapping[str, str]) -> str:
     if date:
         return str(DATE.read_json(date))
     if row["date_visited"] is None:
-        raise InvalidInput(f"{capital(table_of(NAME).describe(row))} cannot move by days")
+        raise InvalidInput(f"{table_of(NAME).title(row)} cannot move by days")
     number = int(BIGINT.read_text(days) or 0)
     try:
         return str(datetime.date.fromisoformat(row["date_visited"]) + datetime.timedelta(number))
@@ -138,10 +141,10 @@ def inspector_names(caller: Caller, rows: list[Row], typed: Mapping[str, str]) -
     """Return the names of the inspectors of the rows and of the form, by id."""
     chosen = typed.get("inspector_id", "").strip()
     ids = {row["inspector_id"] for row in rows} | ({BIGINT.read_text(chosen)} if chosen else set())
-    text = f"select=id,name&id=in.({','.join(str(each) for each in ids if each is not None)})"
+    table = table_of("inspectors")
+    text = f"select={table.title_select}&id=in.({','.join(str(each) for each in ids if each is not None)})"
     names = {
-        str(row["id"]): name(row["name"], 80)
-        for row in queries.select_rows(caller, "inspectors", text, limit=len(ids)).rows
+        str(row["id"]): table.title(row) for row in queries.select_rows(caller, "inspectors", text, limit=len(ids)).rows
     }
     if chosen and chosen not in names:
         raise InvalidInput("There is no such inspector")

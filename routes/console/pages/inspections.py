@@ -21,8 +21,10 @@ from routes.console.components.lists import Offer, list_page
 from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, name, status
-from routes.console.pages.inspection_access import grants_section
+from routes.console.components.template_filters import capital, isolated, name, status
+from routes.console.components.titles import inspection_title, type_cell
+from routes.console.pages.explain_access import readers_section
+from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
@@ -86,12 +88,6 @@ def views() -> list[tuple[str, str]]:
     ]
 
 
-def describe(row: Row) -> str:
-    place = row.get("buildings")
-    at = f" at {name(place['name'], 80)}" if place else ""
-    return f"the {name(row['inspection_type'], 80)} inspection of {row['date_visited'] or 'no date'}{at}"
-
-
 def require_date(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the problem of a scheduled or completed inspection without a date. The API allows it."""
     if texts.get("status") not in DATED_STATUSES or texts.get("date_visited", "").strip():
@@ -129,7 +125,7 @@ def status_form(row: Row | None = None) -> RecordForm:
     if row is not None and not known:
         choices = (*choices, fields.Choice(row["status"], name(row["status"], 80)))
     field = fields.Field("status", "Status", "select", choices=choices)
-    return RecordForm(table, (field,), title="Change status", find_problems=require_date)
+    return RecordForm(table, (field,), verb="Change the status of", find_problems=require_date)
 
 
 @bp.post(f"/{NAME}/<int:key>/status")
@@ -157,7 +153,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(visit_section, status_section, grants_section),
+        sections=(visit_section, status_section, grants_section, readers_section("inspection")),
         may_add=lambda caller, row: queries.conducts(caller, row["id"]),
         links=[("Why can I see this?", f"{PATH}/why?kind=inspection&key={key}")],
     )
@@ -171,14 +167,15 @@ def inspection_form(table: Table, caller: Caller) -> RecordForm:
 
 PRESENTATIONS[NAME] = Presentation(
     first_view=FIRST_VIEW,
-    title=lambda row: f"{capital(name(row['inspection_type'], 60))}, {row['date_visited'] or 'no date'}",
+    title=inspection_title,
     title_columns=("inspection_type",),
-    describe=describe,
+    title_references=("building_id",),
     badges=("status",),
-    hidden=("inspection_type",),
+    cells={"inspection_type": type_cell},
+    hidden=("inspection_type", "date_visited"),
 )
 PRESENTATIONS[READINGS] = Presentation(
     part_of="inspection_id",
     related=expects_readings,
-    describe=lambda row: f"reading {row['id']}" + (f", {row['result']}" if row["result"] else ""),
+    describe=lambda row: f"reading {row['id']}" + (f", {capital(isolated(row['result']))}" if row["result"] else ""),
 )

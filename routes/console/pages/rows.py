@@ -15,13 +15,13 @@ from engine.query.rule import Action
 from inspections.imports.mapping import TARGETS
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records
-from routes.console.components.display import page_lines, prepare_rows, show_rows, value_cell
+from routes.console.components.display import page_lines, prepare_rows, reference_cell, show_rows, value_cell
 from routes.console.components.lists import Link, list_page
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.quick_entry import QUICK_FORMS, quick_entry
 from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
-from routes.console.components.template_filters import name as name_of
+from routes.console.components.template_filters import capital, short_title
 from routes.console.session import auth
 from routes.postgrest.requests import UnknownPath
 
@@ -52,13 +52,15 @@ def show_page(
     filters = table.filters(key)
     may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
     adds = may_edit or may_add(caller, row)
+    whole = reference_cell(caller, table.parent, row) if table.parent is not None else None
     found = [section(caller, row, may_edit) for section in sections]
     return render_page(
         "page.html",
         table=table,
         row=row,
         url=table.url(row),
-        heading=name_of(table.title(row)),
+        heading=table.title(row),
+        whole=whole if whole is not None and whole.url else None,
         badges=[value_cell(table, caller, table.relation.attributes[each], row) for each in table.presentation.badges],
         lines=page_lines(table, caller, row),
         sections=[*filter(None, (*found, *related_rows(table, caller, row, adds)))],
@@ -107,7 +109,7 @@ def related_section(other: Table, caller: Caller, row: Row, reference: RowRefere
     may_create = may_create and not is_grant
     actions: dict[str, list[tuple[str, str]]] = {}
     if is_grant:
-        actions = grants.grant_links(other, caller, page.rows)
+        actions = grants.grant_links(other, caller, page.rows, reference.table.url(row).removeprefix(PATH))
     elif other.presentation.part_of == reference.column and may_add and other.permits(caller, Action.UPDATE):
         urls = {other.key_text(each): other.url(each) for each in page.rows}
         actions = {each: [("Edit", f"{url}/edit"), ("Delete", f"{url}/delete")] for each, url in urls.items()}
@@ -146,10 +148,9 @@ def delete_page(table: Table, caller: Caller, key: object) -> Response:
 
 
 def delete_row(table: Table, caller: Caller, key: object) -> Response:
-    row = require_row(caller, Action.DELETE, table.name, table.filters(key))
+    row = require_row(caller, Action.DELETE, table.name, table.filters(key), f"select={table.select('*')}")
     require_written(queries.delete(table.name, table.filters(key)))
-    number = f" {key}" if table.has_number and table.title_column != "name" else ""
-    return redirect_to(table.home(row), f"{table.label}{number} deleted.")
+    return redirect_to(table.home(row), f"{short_title(capital(table.describe(row)))} deleted.")
 
 
 VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (

@@ -40,7 +40,8 @@ from routes.console.components.records import (
     update_row,
 )
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, counted, interval, lateness, name, status, words
+from routes.console.components.template_filters import capital, counted, interval, lateness, name, status, type_name
+from routes.console.components.titles import schedule_name, schedule_title, type_cell
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -61,10 +62,6 @@ APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_d
 SPREAD = Field(
     "spread_days", "Days between buildings", "number", hint="Each further building is first due that many days later."
 )
-
-
-def title(row: Row) -> str:
-    return words(row["inspection_type"]) + (f", {name(row['title'], 60)}" if row["title"] else "")
 
 
 # The schedules of a building
@@ -94,7 +91,7 @@ def schedule_cells(row: Row, today: datetime.date) -> list[Cell]:
         for each in row["last"]
     ]
     every = capital(interval(row["every"], row["unit"]))
-    return [Cell(title(row), f"{PATH}/{NAME}/{row['id']}"), Cell(every), due, booked, *(last or [Cell("–")])]
+    return [Cell(schedule_name(row), f"{PATH}/{NAME}/{row['id']}"), Cell(every), due, booked, *(last or [Cell("–")])]
 
 
 def due_text(plan: Row, schedule: Row, today: datetime.date) -> str:
@@ -118,7 +115,7 @@ def schedule_links(row: Row) -> list[tuple[str, str]]:
 def schedule_section(texts: Mapping[str, str], key: int | None = None) -> Section:
     """Return the common intervals, the next dates of an interval, and the open visits of the schedule `key`."""
     offers = [
-        f"{words(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
+        f"{type_name(each.inspection_type)}, {each.title}: {interval(each.every, each.unit)} ({each.basis})"
         for each in COMMON_INTERVALS
     ]
     return "schedule_form.html", {
@@ -169,15 +166,13 @@ def shown_dates(texts: Mapping[str, str]) -> list[str]:
 
 def end_form() -> RecordForm:
     hint = "An open inspection that is due later is deleted, unless it was edited."
-    return RecordForm(
-        table_of(NAME), (Field("ended_on", "Ended on", "date", required=True, hint=hint),), title="End the schedule"
-    )
+    return RecordForm(table_of(NAME), (Field("ended_on", "Ended on", "date", required=True, hint=hint),), verb="End")
 
 
 @bp.get(f"/{NAME}/<int:key>/end")
 @auth.requires(Action.UPDATE, Schedule)
 def show_end(caller: Caller, key: int) -> Response:
-    row = require_row(caller, Action.UPDATE, NAME, f"id=eq.{key}")
+    row = require_row(caller, Action.UPDATE, NAME, f"id=eq.{key}", f"select={table_of(NAME).select('*')}")
     return form_page(end_form(), FormValues({"ended_on": str(local_day(current_time()))}), row)
 
 
@@ -244,7 +239,7 @@ def confirm_apply(caller: Caller) -> Response:
         existing = buildings_with_schedule(caller, values.typed, ids)
         late = count_overdue(values.typed, dates[0], [each not in existing for each in ids])
         every = interval(int(values.typed["every"]), values.typed["unit"])
-        sentences = [f"{words(values.typed['inspection_type'])}, {every}, first on {', '.join(dates)}."]
+        sentences = [f"{type_name(values.typed['inspection_type'])}, {every}, first on {', '.join(dates)}."]
         if existing:
             sentences.append(f"{counted(len(existing), 'building')} with this schedule will be left out.")
         if late:
@@ -317,8 +312,11 @@ def schedule_form(table: Table, caller: Caller) -> RecordForm:
 
 PRESENTATIONS[NAME] = Presentation(
     part_of="building_id",
-    title=title,
+    title=schedule_title,
     title_columns=("title",),
+    title_references=("building_id",),
+    cells={"inspection_type": type_cell},
+    hidden=("inspection_type",),
     related=lambda caller, column, row: column != "building_id",
 )
 PRESENTATIONS[PLANS] = Presentation(

@@ -38,7 +38,8 @@ from routes.console.components.records import (
     save,
 )
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import name, short_name
+from routes.console.components.template_filters import short_name
+from routes.console.components.titles import inspector_title, user_title
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.gotrue.bodies import request_deadline
@@ -49,7 +50,6 @@ from routes.postgrest.requests import UnknownPath
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 INSPECTORS = "inspectors"
 BUILDINGS_LISTED_MAX = 200
-NAME_CHARACTERS_MAX = 45  # in a list
 PASSWORD_BYTES = 12  # of a generated password: 96 random bits, 16 characters
 
 
@@ -63,12 +63,6 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     inspector = queries.first_row(caller, "inspectors", f"select=id,name&user_id=eq.{user.id}")
     values = {"user": user, "is_disabled": is_disabled, "may_edit": may_edit, "inspector": inspector}
     return "user_account.html", {"beside": True, **values}
-
-
-def name_cell(row: Row) -> tuple[str, str]:
-    """Return the name of a user and the link to their page; a deactivated user looks it."""
-    mark = " (deactivated)" if row.get("is_deactivated") else ""
-    return name(row["name"], NAME_CHARACTERS_MAX) + mark, table_of("users").url(row)
 
 
 def assign_action(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
@@ -221,7 +215,7 @@ def with_generated_password(values: FormValues) -> FormValues:
 def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
     password_hint = "At least 6 characters." if needs_password else "Leave empty to keep the current password."
     plain = (
-        Field("name", "Name", required=True),
+        Field("name", "Name", required=True, characters_max=fields.NAME_CHARACTERS_MAX),
         Field("email", "E-mail", "email", required=True),
         Field(
             "password",
@@ -314,7 +308,7 @@ def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
 
 def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormValues, status: int = 200) -> Response:
     record = RecordForm(table_of("users"), form_fields)
-    return form_page(record, values, {"id": user.id, "name": user.name}, status)
+    return form_page(record, values, {"id": user.id, "name": user.name, "inspectors": None}, status)
 
 
 @own_view("users", "/{key}")
@@ -349,9 +343,16 @@ def new_user_path(inspector: Row, key: object) -> str:
 PRESENTATIONS["users"] = Presentation(
     path="people",
     has_own_forms=True,
+    title=user_title,
+    title_embeds=("inspectors(name)",),
     choice_columns=("email",),
     prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
-    cells={"name": name_cell},
+    cells={"name": lambda row: (user_title(row), "")},
     allowed=policy.may_administer,
 )
-PRESENTATIONS[INSPECTORS] = Presentation(related=lambda caller, column, row: column != "user_id")
+PRESENTATIONS[INSPECTORS] = Presentation(
+    title=inspector_title,
+    cells={"name": lambda row: (inspector_title(row), "")},
+    title_references=("user_id",),
+    related=lambda caller, column, row: column != "user_id",
+)

@@ -22,7 +22,8 @@ from routes.console.components.function_forms import FunctionForm
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.quick_entry import quick_entry
 from routes.console.components.tables import PATH, Row, Section, table_of
-from routes.console.components.template_filters import badge, counted, name, status
+from routes.console.components.template_filters import badge, counted, status
+from routes.console.components.titles import inspection_title, inspector_title
 from routes.console.pages.closed_visits import closing_entry, closing_text, may_take_back
 from routes.console.pages.findings import findings_of_case
 from routes.console.pages.schedules import due_text
@@ -36,7 +37,7 @@ RESULT_NAMES = {each: status(each) for each in VISIT_RESULTS}
 VISIT_COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name,address,city)"
 PLAN_COLUMNS = (
     "select=inspection_id,round,due_on,outcome,case_id,schedules(id,grace_days),"
-    "inspections(id,date_visited,status,inspectors(name))"
+    "inspections(id,date_visited,status,inspectors(name,users(name)))"
 )
 
 
@@ -72,8 +73,7 @@ def next_links(caller: Caller) -> list[tuple[str, str]]:
     links = [("My visits", f"{PATH}/visits")]
     if following is None:
         return links
-    building = name(following["buildings"]["name"], 60) if following["buildings"] else "building not visible"
-    return [(f"Next visit: {building}", f"{PATH}/{NAME}/{following['id']}"), *links]
+    return [(f"Next visit: {inspection_title(following)}", f"{PATH}/{NAME}/{following['id']}"), *links]
 
 
 # The first section of an inspection's page
@@ -129,7 +129,7 @@ def show_case(case: list[Row], key: int) -> Shown:
     for each in case:
         visit = each["inspections"]
         url = f"{PATH}/{NAME}/{visit['id']}" if visit["id"] != key else ""
-        inspector = name(visit["inspectors"]["name"]) if visit["inspectors"] else "–"
+        inspector = inspector_title(visit["inspectors"]) if visit["inspectors"] else "–"
         state = Cell(status(visit["status"]), badge=badge(visit["status"]))
         rows.append([Cell(str(each["round"])), Cell(visit["date_visited"] or "No date", url), state, Cell(inspector)])
     return Shown(headings, rows, [str(each["inspection_id"]) for each in case])

@@ -23,12 +23,13 @@ from access.authentication import authenticator, current_time
 from access.caller import Caller
 from access.decorators import load_caller, may_administer, require, set_requirement
 from access.functions import Function
-from access.roles import GrantProfile, Role
+from access.roles import GrantKind, GrantProfile, Role
 from engine.current import reading
 from engine.interface.transaction import Transaction
 from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import Model
+from routes.console.session.denied_purpose import DeniedPurpose, purpose_of
 from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
 from routes.http.body import read_body
@@ -71,7 +72,7 @@ class KioskTokenRequired(Fault):
 
 def requires_session(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that any signed-in user may open. See `guarded` for `shares_snapshot`."""
-    return guarded(lambda profile: True, "this page", "caller", writes, shares_snapshot)
+    return guarded(lambda profile: True, "this page", "caller", writes, "open this page", shares_snapshot)
 
 
 def requires(
@@ -81,22 +82,20 @@ def requires(
     shares_snapshot: bool = True,
     allowed: Callable[[Role], bool] = lambda role: True,
 ) -> Callable[[View], View]:
-    """Decorate a view that requires a privilege on a relation, and a role for which `allowed` holds.
-
-    See `guarded` for `shares_snapshot`.
-    """
+    """Decorate a view that requires a privilege on a relation, and a role for which `allowed` holds."""
     return guarded(
         lambda profile: allowed(profile.role) and policy.permits(profile, action, model),
         f"table {model.__tablename__}",
         f"{action.value} {model.__tablename__}",
         action is not Action.READ,
+        purpose_of(action, model),
         shares_snapshot,
     )
 
 
 def requires_administrator(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
     """Decorate a view that requires the privilege to write users. See `guarded` for `shares_snapshot`."""
-    return guarded(may_administer, "table users", "administrator", writes, shares_snapshot)
+    return guarded(may_administer, "table users", "administrator", writes, "manage users", shares_snapshot)
 
 
 def requires_call(function: Function[..., object]) -> Callable[[View], View]:
@@ -105,14 +104,16 @@ def requires_call(function: Function[..., object]) -> Callable[[View], View]:
         lambda profile: profile.role in function.roles,
         f"function {function.name}",
         f"call {function.name}",
-        writes=True,
+        True,
+        "make this change",
         form_bytes_max=function.body_bytes_max,
     )
 
 
 def requires_inspector(view: View) -> View:
     """Decorate a page for users who are linked to an inspector."""
-    return guarded(lambda profile: profile.is_inspector, "this page", "inspector", writes=False)(view)
+    purpose = "open the visits of an inspector"
+    return guarded(lambda profile: profile.is_inspector, "this page", "inspector", False, purpose)(view)
 
 
 def guarded(
@@ -120,15 +121,26 @@ def guarded(
     denied: str,
     requirement: str,
     writes: bool,
+    purpose: str,
     shares_snapshot: bool = True,
     form_bytes_max: int | None = None,
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
+    A page that refuses names the purpose, in words, and the roles that are allowed.
+
     A page reads in the snapshot of the caller's look-up. With `shares_snapshot=False` the view opens its own
     transactions, and each has the full time limit. For a form, check the CSRF token first; the view calls `load_caller`
     again in its write transaction. A form with `form_bytes_max` may have a file.
     """
+
+    def admit(transaction: Transaction) -> Caller:
+        caller = admit_session(transaction)
+        if not allowed(caller.profile):
+            able = [role for role in Role if allowed(GrantProfile(role, frozenset(GrantKind), is_inspector=True))]
+            g.denied = DeniedPurpose(purpose, tuple(able))
+        require(allowed, caller.profile, denied)
+        return caller
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -138,12 +150,9 @@ def guarded(
                 g.form = read_form(f"session {cookie.session_id}", form_bytes_max)
             elif shares_snapshot:
                 with reading() as transaction:
-                    caller = admit_session(transaction)
-                    require(allowed, caller.profile, denied)
-                    return view(caller, *arguments, **keywords)
+                    return view(admit(transaction), *arguments, **keywords)
             with reading() as transaction:
-                caller = admit_session(transaction)
-            require(allowed, caller.profile, denied)
+                caller = admit(transaction)
             return view(caller, *arguments, **keywords)
 
         kind = "form" if writes else "page"
