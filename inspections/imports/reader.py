@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Final
 
 from inspections.faults import UnreadableFile
@@ -14,6 +13,7 @@ from models.spreadsheets import BYTE_ORDER_MARK, unescape_formula
 
 BYTES_MAX: Final = 5 << 20
 LINES_MAX: Final = 10_000
+CELLS_MAX: Final = 1_000  # of a line
 HEADER_LINES_MAX: Final = 25
 HEADER_NAMES_MIN: Final = 2
 SEPARATORS: Final = (",", ";", "\t")
@@ -26,10 +26,6 @@ class FileLine:
 
     number: int
     cells: list[str]
-
-    @property
-    def is_blank(self) -> bool:
-        return not any(map(str.strip, self.cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,8 @@ def read_table(text: str, is_known: Callable[[str], bool], names_min: int = HEAD
     text = text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         raise UnreadableFile(f"The file has NUL characters, so it is not in UTF-8. {SAVE_AS}")
-    found = {each: find_header(text, each, is_known, names_min) for each in SEPARATORS}
+    start = "\n".join(text.split("\n", HEADER_LINES_MAX)[:HEADER_LINES_MAX])
+    found = {each: find_header(start, each, is_known, names_min) for each in SEPARATORS}
     headers = {each: header for each, header in found.items() if header is not None}
     if not headers:
         raise UnreadableFile(
@@ -88,24 +85,25 @@ def names_of(header: FileLine) -> list[str]:
     return [each.strip() for each in header.cells]
 
 
-def find_header(text: str, separator: str, is_known: Callable[[str], bool], names_min: int) -> FileLine | None:
-    """Return the header, or None if the separator gives none."""
+def find_header(start: str, separator: str, is_known: Callable[[str], bool], names_min: int) -> FileLine | None:
+    """Return the header among the first lines of a file, or None if the separator gives none."""
     try:
-        first = takewhile(lambda line: line.number <= HEADER_LINES_MAX, read_lines(text, separator))
-        return next((line for line in first if sum(map(is_known, {*names_of(line)})) >= names_min), None)
+        lines = read_lines(start, separator)
+        return next((line for line in lines if sum(map(is_known, {*names_of(line)})) >= names_min), None)
     except UnreadableFile:
         return None
 
 
 def read_lines(text: str, separator: str) -> Iterator[FileLine]:
-    """Yield the lines that are not blank. Raise UnreadableFile for a misplaced quotation mark."""
+    """Yield the lines that are not blank. Raise UnreadableFile for a misplaced quotation mark or too many cells."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     number = 1
     try:
         for cells in reader:
-            line = FileLine(number, cells)
-            if not line.is_blank:
-                yield line
+            if len(cells) > CELLS_MAX:
+                raise UnreadableFile(f"Line {number} has more than {CELLS_MAX:,} cells.")
+            if any(map(str.strip, cells)):
+                yield FileLine(number, cells)
             number = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableFile(f"Line {number} is not valid CSV: {error}.") from None

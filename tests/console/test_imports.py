@@ -133,7 +133,6 @@ def test_own_parent_is_filled_in(browse: Callable) -> None:
 
 def test_import_is_offered_to_those_who_may_insert(browse: Callable) -> None:
     assert 'href="/console/import/buildings"' in browse("ada").page("/console/buildings")
-    assert 'href="/console/import"' in browse("ada").page("/console/")
     assert "/console/import" not in browse("moe").page("/console/buildings")
 
 

@@ -81,7 +81,6 @@ PAGES = [
     ("/console/clients/1", ALL_ROLES),
     ("/console/clients/2", ROOT),
     ("/console/clients/new", ROOT),
-    ("/console/import", ALL_ROLES),
     ("/console/import/buildings", ADMINS),
     ("/console/import/reports_lead?inspection_id=2", ADMINS),
     ("/console/import/clients", ()),

@@ -95,6 +95,12 @@ def test_lines_are_limited() -> None:
         read("room,result\n" + "a,b\n" * (reader.LINES_MAX + 1))
 
 
+def test_cells_of_a_line_are_limited() -> None:
+    """A file of separators alone would have millions of cells."""
+    with pytest.raises(UnreadableFile, match="Line 2 "):
+        read("room,result\n" + "," * reader.CELLS_MAX + "\n")
+
+
 # The mapping
 
 

@@ -19,8 +19,6 @@ from access.decorators import public
 from access.roles import Role
 from engine.query.rule import Action
 from engine.query.write.row_security import RowDenied
-from inspections.imports.mapping import TARGETS
-from models import RESOURCES
 from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
@@ -117,8 +115,6 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
         for each in all_tables()
         if each.model.grant is None and not each.presentation.part_of and each.permits(caller, Action.READ)
     ]
-    if any(policy.permits(caller.profile, Action.INSERT, RESOURCES[name]) for name in TARGETS):
-        links.append(("Import", f"{PATH}/import"))
     if policy.may_administer(caller.role):
         links += [("Access", f"{PATH}/access"), ("Displays", f"{PATH}/devices")]
     return [*links, ("Why?", f"{PATH}/why")]

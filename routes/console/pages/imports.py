@@ -115,14 +115,6 @@ def import_page(
     )
 
 
-@bp.get("/import")
-@auth.requires_session()
-def list_imports(caller: Caller) -> Response:
-    tables = [table_of(name) for name in TARGETS]
-    permitted = [each for each in tables if each.permits(caller, Action.INSERT)]
-    return render_page("imports.html", title="Import", tables=permitted)
-
-
 @bp.get("/import/<target>")
 @auth.requires_session()
 def show_import(caller: Caller, target: str) -> Response:
