@@ -34,9 +34,9 @@ class CalibrationCheck(Model):
     taken_at = column(
         TIMESTAMP, required=True, label="Taken", listed=True, narrow=True, example="2026-01-31T14:00:00+00:00"
     )
-    first = column(DOUBLE, required=True, minimum=0, maximum=50, help="In mg/cm².", listed=True, example=1.0)
+    first = column(DOUBLE, required=True, minimum=0, maximum=50, help="In mg/cm².", listed=True, example=0.9)
     second = column(DOUBLE, required=True, minimum=0, maximum=50, listed=True, example=1.1)
-    third = column(DOUBLE, required=True, minimum=0, maximum=50, listed=True, example=1.0)
+    third = column(DOUBLE, required=True, minimum=0, maximum=50, listed=True, example=1.1)
     mean = column(DOUBLE, service=True, default=ColumnDefault.COMPUTED, listed=True, example=1.033)
     result = column(
         TEXT, service=True, default=ColumnDefault.COMPUTED, allowed_values=CHECK_RESULTS, listed=True, narrow=True,

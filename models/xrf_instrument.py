@@ -52,11 +52,11 @@ class XrfInstrument(Model):
     )  # fmt: skip
     negative_below = column(
         DOUBLE, required=True, stored_default=1.0, minimum=0, maximum=100, label="Negative below",
-        help="Smaller values are negative.", example=1.0,
+        help="Smaller values are negative.", example=0.91,
     )  # fmt: skip
     positive_from = column(
         DOUBLE, required=True, stored_default=1.0, minimum=0, maximum=100, label="Positive from",
-        help="This value and larger ones are positive.", example=1.0,
+        help="This value and larger ones are positive.", example=1.2,
     )  # fmt: skip
     serviced_on = column(DATE, label="Serviced", example="2026-01-31")
     service_due_on = column(DATE, label="Service due", listed=True, narrow=True, example="2027-01-31")

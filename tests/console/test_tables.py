@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
@@ -11,7 +12,7 @@ from engine.query.rule import Action
 from routes.console.components.tables import all_tables, table_of
 from tests.conftest import UNKNOWN_USER_ID
 from tests.console.generic import ROLES, GenericPage, generic_pages, key_text, known_key
-from tests.support.factories import RowFactory, row_changes
+from tests.support.factories import RowFactory, key_filter, row_changes
 
 PAGES = list(generic_pages())
 TABLES = [each.name for each in all_tables()]
@@ -94,10 +95,12 @@ def test_create_edit_and_delete_a_row(browse: Callable, api: Callable, name: str
 
     made = root.fill_in(f"{path}/new", new)
     assert f"{table_of(name).label} created." in root.page(made.headers["Location"])
-    page = f"{path}/{api('root').get(f'/{name}?order=id.desc&limit=1').json[0]['id']}"
+    order = ",".join(f"{each}.desc" for each in table_of(name).relation.key)
+    [row] = api("root").get(f"/{name}?order={order}&limit=1").json
+    page, key = f"{path}/{quote(key_text(table_of(name), row))}", key_filter(name, row)
     change = as_typed(row_changes(name, new, table_of(name).presentation.without_field))
     assert root.fill_in(f"{page}/edit", change).status_code == 303
-    (row,) = api("root").get(f"/{name}?id=eq.{page.rpartition('/')[2]}").json
+    (row,) = api("root").get(f"/{name}?{key}").json
     assert as_typed({column: row[column] for column in new}) == {**new, **change}
 
     assert ">Delete</button>" in root.page(f"{page}/delete")

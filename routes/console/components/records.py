@@ -79,9 +79,7 @@ def record_form(table: Table, caller: Caller, choices: Mapping[str, str] | None 
     if table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
         defaults[table.model.tenant or ""] = caller.client_id
     attributes = [
-        each
-        for each in table.relation.attributes.values()
-        if each.default is None and each.name not in defaults and each.name in table.writable
+        each for each in table.relation.attributes.values() if each.name not in defaults and each.name in table.writable
     ]
     filters = choices or {}
     form_fields = tuple(field_of(table, caller, each, filters.get(each.name, "")) for each in attributes)
@@ -277,7 +275,9 @@ def row_choice(
         text += f"&{choice_filter}"
     page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
     if not page.has_more:
-        options = tuple(Choice(target.key_text(row), short_title(target.choice_label(row))) for row in page.rows)
+        options = tuple(
+            Choice(str(row[reference.key.referred_column]), short_title(target.choice_label(row))) for row in page.rows
+        )
         return Field(column, label, "select", required, options)
 
     def resolve(typed: str) -> str:

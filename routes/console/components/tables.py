@@ -17,7 +17,7 @@ from access.roles import GrantProfile, Role
 from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
 from engine.query.rule import Action
 from models.errors import Fault
-from models.fields import Model, parent_of
+from models.fields import ColumnDefault, Model, parent_of
 from models.types import BIGINT
 from routes.console.components.template_filters import name, words
 from routes.postgrest.requests import UnknownPath
@@ -193,10 +193,9 @@ class Table:
         return {
             each.name
             for each in self.relation.attributes.values()
-            if each.default is None
+            if (each.default is None or (each.default is ColumnDefault.COMPUTED and not each.required))
             and not each.info.service
             and each.name not in self.presentation.without_field
-            and (each.name not in self.relation.key or each.name in self.references)
         }
 
     def choice_query(self) -> str:
@@ -228,12 +227,14 @@ class Table:
         """Return the path of the page of the row that a row is part of, of the row itself, or of the list."""
         whole = self.references.get(self.presentation.part_of)
         if whole is not None and row.get(whole.column):
+            if whole.key.referred_column not in whole.table.relation.key:
+                return f"{self.path}?{whole.column}=eq.{row[whole.column]}"
             return f"{whole.table.path}/{row[whole.column]}"
         return f"{self.path}/{key}" if key else self.path
 
     def filters(self, key: object) -> str:
         """Return the query string of the row with this key; raise UnknownPath if the text is not a key."""
-        texts = str(key).split(",") if len(self.relation.key) > 1 else [str(key)]
+        texts = str(key).split(",", len(self.relation.key) - 1) if len(self.relation.key) > 1 else [str(key)]
         if len(texts) != len(self.relation.key):
             raise UnknownPath
         pairs = zip(self.relation.key, texts, strict=True)

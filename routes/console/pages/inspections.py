@@ -1,4 +1,4 @@
-"""Inspections and lead readings: quick views, narrower lists, the form of the status, and grants."""
+"""Inspections: quick views, narrower lists, the form of the status, and grants."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from access.caller import Caller
 from engine.current import local_day
 from engine.query.rule import Action
 from models import Inspection
-from models.vocabulary import COMPLETED, FIRE, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
+from models.vocabulary import COMPLETED, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 from routes.console.components import downloads, fields, queries, records
 from routes.console.components.list_query import ListQuery, Pairs
 from routes.console.components.lists import Offer, list_page
 from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, isolated, name, status
+from routes.console.components.template_filters import name, status
 from routes.console.components.titles import inspection_title, type_cell
 from routes.console.pages.explain_access import readers_section
 from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
+from routes.console.pages.lead import lead_section
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
 
-NAME, READINGS = "inspections", "reports_lead"
+NAME = "inspections"
 OPEN_STATUSES = "in.(scheduled,in_progress)"
 FIRST_VIEW = f"status={OPEN_STATUSES}&order=date_visited.asc"
-WITHOUT_READINGS = FIRE
 DATED_STATUSES = (SCHEDULED, COMPLETED)
 PERIODS = (
     ("month", datetime.timedelta(days=31)),
@@ -95,12 +95,6 @@ def require_date(texts: Mapping[str, str]) -> dict[str, str]:
     return {"date_visited": f"A {texts['status']} inspection needs a date."}
 
 
-def expects_readings(caller: Caller, column: str, row: Row) -> bool:
-    """Return whether the page lists lead readings, as that of a fire inspection does only if it has some."""
-    has_readings = f"select=id&inspection_id=eq.{row['id']}"
-    return row["inspection_type"] != WITHOUT_READINGS or queries.first_row(caller, READINGS, has_readings) is not None
-
-
 # Sections of the page
 
 
@@ -153,7 +147,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(visit_section, status_section, grants_section, readers_section("inspection")),
+        sections=(visit_section, lead_section, status_section, grants_section, readers_section("inspection")),
         may_add=lambda caller, row: queries.conducts(caller, row["id"]),
         links=[("Why can I see this?", f"{PATH}/why?kind=inspection&key={key}")],
     )
@@ -173,9 +167,4 @@ PRESENTATIONS[NAME] = Presentation(
     badges=("status",),
     cells={"inspection_type": type_cell},
     hidden=("inspection_type", "date_visited"),
-)
-PRESENTATIONS[READINGS] = Presentation(
-    part_of="inspection_id",
-    related=expects_readings,
-    describe=lambda row: f"reading {row['id']}" + (f", {capital(isolated(row['result']))}" if row["result"] else ""),
 )
