@@ -14,6 +14,7 @@ from routes.gotrue import errors as gotrue_errors
 from routes.http import health, metrics
 from routes.http.middleware import register_middleware
 from routes.openapi import views as docs
+from routes.reports import views as reports
 from routes.resource import blueprint
 
 SUPABASE_PREFIX = "/rest/v1"
@@ -30,7 +31,9 @@ def register(app: Flask) -> None:
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
-    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, console.bp, commands.bp, files.bp):
+    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, console.bp):
+        app.register_blueprint(bp)
+    for bp in (commands.bp, files.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
     check_guards(app)

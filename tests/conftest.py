@@ -70,6 +70,7 @@ READ_ONLY_FUNCTIONS = (
     "preview_schedule",
     "get_due_summary",
     "lead_summary",
+    "report_gaps",
 )
 
 

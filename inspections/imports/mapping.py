@@ -31,6 +31,8 @@ FILE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {READINGS: (UNIT,), FINDINGS
 JOINED_FIELDS: Final = frozenset({"room", "place"})
 """Texts to which several columns contribute."""
 
+PART: Final = ", {}"
+
 LETTERS_MIN: Final = 4
 """XRF instruments cut the names of columns. A name of this length is enough, if only one column begins with it."""
 NAME_CHARACTERS_MAX: Final = 64
@@ -46,13 +48,13 @@ class Source:
 
     field: str
     names: tuple[str, ...]
-    part: str = ", {}"
+    part: str = PART
     words: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
     is_cut: bool = False
     """An XRF instrument may cut the name."""
 
 
-def device_source(name: str, *names: str, part: str = ", {}") -> Source:
+def device_source(name: str, *names: str, part: str = PART) -> Source:
     return Source(name, names, part, is_cut=True)
 
 

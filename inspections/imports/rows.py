@@ -14,7 +14,7 @@ from engine.query.write.domain_rules import DOMAIN_RULES
 from engine.query.write.row_layout import convert_value
 from inspections.faults import SkippedLines, UnfitCell
 from inspections.imports.cells import read_cell, read_date, read_measurement, require_unit
-from inspections.imports.mapping import FOUND_ON, UNIT, ColumnMapping, FileColumn
+from inspections.imports.mapping import FOUND_ON, PART, UNIT, ColumnMapping, FileColumn
 from inspections.imports.reader import FileTable
 from models.errors import Fault
 from models.types import TIMESTAMP, Bound
@@ -105,7 +105,7 @@ def cell_of(cells: Sequence[str], column: FileColumn) -> str:
 
 def text_of(cells: Sequence[str], columns: Sequence[FileColumn]) -> str:
     """Return the text of a field to which one or several columns contribute."""
-    if len(columns) == 1:
+    if len(columns) == 1 and columns[0].source.part == PART:
         return cell_of(cells, columns[0])
     parts = ((each, cell_of(cells, each)) for each in columns)
     return "".join(each.source.part.format(text) for each, text in parts if text).strip(", ")

@@ -10,6 +10,7 @@ from inspections import findings, schedules, visits
 from inspections.imports.import_csv import import_csv
 from inspections.lead import summary
 from inspections.reporting import building_statistics, chart, dashboard, due_summary
+from inspections.reports import reports
 
 DECLARED: Final[tuple[Function[..., Any], ...]] = (
     dashboard.get_dashboard,
@@ -32,6 +33,7 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     visits.close_visit,
     summary.lead_summary,
     import_csv,
+    reports.report_gaps,
 )
 
 FUNCTIONS: Final = {each.name: each for each in DECLARED}

@@ -12,6 +12,8 @@ from typing import Any, Final
 import config
 from access.functions import Function
 from engine.query.catalog import Relation, catalog
+from inspections.reports.content import REPORT_KINDS, FindingsReport, LeadReport
+from inspections.reports.rules import RULES
 from routes.openapi import schemas, sign_in, tables
 from routes.openapi.parts import (
     OBJECT,
@@ -50,6 +52,7 @@ SECURITY_SCHEMES: Final[Json] = {
         "description": "Identifies the caller: a session's access token, or the service key.",
     },
 }
+NUMBER: Final[Json] = {"type": "integer", "format": "int64"}
 FUNCTION_ERRORS: Final = (400, 401, 403, 404, 406, 500, 503)
 FUNCTION_BODY_ERRORS: Final = (*FUNCTION_ERRORS, 413, 415)
 
@@ -67,6 +70,7 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
             "/": root(),
             **{f"/{relation.name}": tables.path(relation) for relation in relations},
             **{f"/rpc/{function.name}": function_path(function) for function in functions},
+            "/reports/inspections/{inspection_id}": report(),
             **sign_in.paths(),
             **health(),
         },
@@ -98,6 +102,21 @@ def root() -> Json:
     }
     parameters = refs("AcceptProfile")
     return get_and_head("document", "service", "This document", {"200": document}, (401, 406), parameters=parameters)
+
+
+def report() -> Json:
+    """Return the path of the reports of an inspection."""
+    kinds = {"oneOf": [schemas.schema_of_type(LeadReport), schemas.schema_of_type(FindingsReport)]}
+    content = {MediaType.HTML.value: {"schema": TEXT}, MediaType.JSON.value: {"schema": kinds}}
+    responses = {"200": {"description": "The report: a page to print, or JSON with its content.", "content": content}}
+    parameters = [
+        parameter("path", "inspection_id", "The inspection's id.", NUMBER, required=True),
+        parameter("query", "kind", "By default, the one of the inspection's type.", {"enum": [*REPORT_KINDS], **TEXT}),
+        parameter("query", "rule", "By default, the one of the building's state.", {"enum": [*RULES], **TEXT}),
+        *refs("AcceptProfile"),
+    ]
+    summary = "The lead report or the findings report of an inspection"
+    return get_and_head("report", "functions", summary, responses, FUNCTION_ERRORS, parameters=parameters)
 
 
 def health() -> Json:

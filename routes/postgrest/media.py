@@ -25,6 +25,7 @@ class MediaType(StrEnum):
     CSV = "text/csv"
     FORM = "application/x-www-form-urlencoded"
     OPENAPI = "application/openapi+json"
+    HTML = "text/html"
 
 
 ROWS: Final = (MediaType.JSON, MediaType.OBJECT, MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED, MediaType.CSV)
@@ -33,6 +34,8 @@ DOCUMENT: Final = (MediaType.JSON, MediaType.OPENAPI)
 """The formats of the document at /; `*/*` selects the first."""
 DOCUMENT_AS_POSTGREST: Final = (MediaType.OPENAPI, MediaType.JSON)
 """The formats of the document at /rest/v1, where Supabase clients look."""
+REPORT: Final = (MediaType.HTML, MediaType.JSON)
+"""The formats of a report; `*/*` selects the first."""
 BODIES: Final = (MediaType.JSON, MediaType.CSV, MediaType.FORM)
 """The formats of a request body."""
 
@@ -48,6 +51,7 @@ _PLAIN: Final = {
     "text/csv": MediaType.CSV,
     "application/x-www-form-urlencoded": MediaType.FORM,
     "application/openapi+json": MediaType.OPENAPI,
+    "text/html": MediaType.HTML,
 }
 _STRIPPED: Final = {
     "application/vnd.pgrst.object+json": MediaType.OBJECT_STRIPPED,

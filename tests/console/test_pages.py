@@ -10,6 +10,7 @@ from flask import Flask
 
 from engine.interface.faults import TimedOut
 from inspections.reporting import chart
+from routes.reports.views import CONTENT_SECURITY_POLICY
 from tests.conftest import ADA, BOB, MAX, MIA, MOE
 from tests.console.generic import generic_pages
 
@@ -39,6 +40,12 @@ PAGES = [
     ("/console/inspections/2/reinspect", ADMINS),
     ("/console/inspections/3/skip_occurrence", ADMINS),
     ("/console/inspections/999/skip_occurrence", ()),
+    ("/console/inspections/3/report", ALL_ROLES),
+    ("/console/inspections/1/report?kind=lead&rule=VA", ALL_ROLES),
+    ("/console/inspections/8/report?kind=findings", ADMINS),
+    ("/console/inspections/6/report?kind=lead", ROOT),
+    ("/console/inspections/999/report", ()),
+    ("/console/inspections/1/report?kind=fire", ()),
     ("/console/visits", ()),
     ("/console/findings", ALL_ROLES),
     ("/console/findings?status=eq.open&due_at=late", ALL_ROLES),
@@ -149,14 +156,15 @@ def test_page_opens_for_permitted_roles_only(
     answer = browse_shared(who).get(path)
 
     assert answer.status_code in ((200,) if who in allowed else (400, 403, 404))
-    assert answer.headers.getlist("Content-Security-Policy") == [POLICY]
+    is_report = "/report" in path.replace("/reports_lead", "") and answer.status_code == 200
+    assert answer.headers.getlist("Content-Security-Policy") == [CONTENT_SECURITY_POLICY if is_report else POLICY]
     assert answer.headers["Cache-Control"] == "private, no-store"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert len(answer.data) < BYTES_MAX
     if not path.partition("?")[0].endswith(".csv"):
         assert answer.content_type == "text/html; charset=utf-8"
         assert " style=" not in answer.text
-        assert "<style" not in answer.text
+        assert ("<style" in answer.text) is is_report
         assert " onclick" not in answer.text
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Response, dump, rule
+from tests.conftest import MOE, Response, dump, rule
 
 FILES = pathlib.Path(__file__).parent.parent / "data" / "imports"
 IMPORT = "import_csv"
@@ -190,6 +190,14 @@ def test_violations_become_findings(api: Callable) -> None:
     ]  # fmt: skip
 
 
+def test_part_of_a_text_says_what_it_is(api: Callable) -> None:
+    answer = result(
+        api, "ada", "Story,NOVDescription,Class\n3,x,y\n", "findings", defaults={"inspection_id": 2, "severity": "low"}
+    )
+
+    assert answer["sample"][0]["place"] == "story 3"
+
+
 def test_deadline_follows_from_the_day_of_the_violation(api: Callable) -> None:
     text = "ViolationID,ViolationClass,InspectionDate,NOVDescription\n1,B,10/09/2013,x\n"
 
@@ -324,8 +332,8 @@ def test_error_of_a_default_is_listed_once(api: Callable) -> None:
     assert (answer["to_insert"], answer["inserted"]) == (0, 0)
 
 
-def test_hidden_rows_do_not_count_as_existing(api: Callable, world: Callable) -> None:
-    """max reads no schedule of building 5, and ada reads that of another client."""
+def test_hidden_rows_do_not_count_as_existing(api: Callable) -> None:
+    """ada reads a building of another client, and bob reads none of hers."""
     text = "name,address\nGröße Straße,\n"
 
     assert result(api, "ada", text, defaults={"client_id": 1}, key=["name"])["already"] == 1
@@ -342,6 +350,18 @@ def test_caller_without_the_privilege_is_denied(api: Callable, who: str) -> None
     answer = call(api, who, BUILDINGS, defaults={"client_id": 1})
 
     assert answer.refusal == (403, "42501", "permission denied for table buildings")
+
+
+def test_inspector_imports_into_own_visits_only(api: Callable) -> None:
+    """moe reads the visits 2 and 3, and conducts the visit 3 as the inspector Ines."""
+    assert api("root").patch("/inspectors?id=eq.1", {"user_id": MOE}).status == 204
+    text = "inspection_id,description,severity\n3,No alarm,low\n2,No alarm,low\n4,No alarm,low\n"
+
+    refused = result(api, "moe", text, "findings", dry_run=False)
+    written = result(api, "moe", text.rpartition("2,")[0], "findings", dry_run=False)
+
+    assert places(refused) == [(3, "inspection_id", "42501"), (4, "inspection_id", "42501")]
+    assert (refused["inserted"], written["inserted"]) == (0, 1)
 
 
 def test_protected_columns_are_refused(api: Callable) -> None:

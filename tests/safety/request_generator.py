@@ -161,6 +161,8 @@ class RequestGenerator(ReadGenerator):
     # Functions
 
     def function_request(self) -> HttpRequest:
+        if self.chance(0.1):
+            return self.report_request()
         name, arguments = self.function_call()
         if self.chance(0.3):
             arguments = {f"p_{key.removeprefix('p_')}": value for key, value in arguments.items()}
@@ -171,6 +173,13 @@ class RequestGenerator(ReadGenerator):
             return make_request("POST", f"/rpc/{name}", arguments)
         query = "&".join(f"{key}={escaped(value)}" for key, value in arguments.items())
         return make_request("GET", f"/rpc/{name}?{query}")
+
+    def report_request(self) -> HttpRequest:
+        rng = self.rng
+        key = escaped(self.vocabulary.draw(rng, "inspections", "id"))
+        kind, rule = rng.choice(("lead", "findings")), rng.choice(("federal", "VA", "MN", "MI"))
+        accept = rng.choice(("text/html", "application/json"))
+        return make_request("GET", f"/reports/inspections/{key}?kind={kind}&rule={rule}", accept=accept)
 
     def function_call(self) -> tuple[str, dict]:
         rng, draw = self.rng, self.vocabulary.draw
@@ -195,6 +204,7 @@ class RequestGenerator(ReadGenerator):
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
             ("assign_to_client_manager",
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
+            ("report_gaps", {"p_inspection_id": inspection, "p_rule": rng.choice(("federal", "VA", "MN", "MI"))}),
             self.import_call(),
         ))  # fmt: skip
 

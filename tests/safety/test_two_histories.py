@@ -48,6 +48,11 @@ def read_requests(world: dict, user: dict) -> list[HttpRequest]:
         make_request("GET", AUDIT_LOG_PATH, prefer="count=exact"),
         make_request("GET", "/auth/v1/admin/users"),
         make_request("GET", "/buildings?select=*,clients(*),inspections(*,reports_lead(*))&order=id"),
+        *(
+            make_request("GET", f"/reports/inspections/{row['id']}?kind={kind}", accept="application/json")
+            for row in world["inspections"]
+            for kind in ("lead", "findings")
+        ),
         make_request("POST", "/rpc/get_inspections_dashboard_summary_fast", {}),
         make_request("POST", "/rpc/get_building_stats_chart_fast", CHART),
         *(

@@ -25,6 +25,7 @@ START_VISIT = "start_visit"
 CLOSE_VISIT = "close_visit"
 LEAD_SUMMARY = "lead_summary"
 IMPORT_CSV = "import_csv"
+REPORT_GAPS = "report_gaps"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -58,6 +59,7 @@ VALID_CALLS = {
         "p_defaults": {"client_id": 1},
         "p_dry_run": False,
     },
+    REPORT_GAPS: {"p_inspection_id": 1, "p_rule": "federal"},
 }
 VOLATILE = tuple(name for name in VALID_CALLS if FUNCTIONS[name].is_volatile)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)

@@ -26,6 +26,7 @@ from routes.console.components.titles import inspection_title, type_cell
 from routes.console.pages.explain_access import readers_section
 from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
+from routes.console.pages.inspection_reports import reports_section
 from routes.console.pages.lead import lead_section
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
@@ -109,6 +110,10 @@ def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     }
 
 
+def report_section(caller: Caller, row: Row, may_edit: bool) -> Section:
+    return reports_section(row["id"], has_readings=expects_readings(caller, "inspection_id", row))
+
+
 # The form that changes only the status
 
 
@@ -147,7 +152,14 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(visit_section, lead_section, status_section, grants_section, readers_section("inspection")),
+        sections=(
+            visit_section,
+            lead_section,
+            status_section,
+            report_section,
+            grants_section,
+            readers_section("inspection"),
+        ),
         may_add=lambda caller, row: queries.conducts(caller, row["id"]),
         links=[("Why can I see this?", f"{PATH}/why?kind=inspection&key={key}")],
     )

@@ -1,0 +1,93 @@
+"""GET /reports/inspections/<id>: a report of a visible inspection as a page, or as JSON with the same content.
+
+The page is one file without scripts, whose style stands in it. The style is all that its policy allows, so the page
+makes no request. A browser prints it.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from flask import Blueprint, Response, render_template, request
+
+from access.caller import Caller
+from access.decorators import requires
+from access.parameters import Parameter, choice, required_parameter
+from engine.current import database, reading
+from engine.query.rule import Action
+from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, REPORT_KINDS, InspectionReport
+from inspections.reports.reports import read_report
+from inspections.reports.rules import RULES
+from models import Inspection
+from models.types import BIGINT
+from routes.http.middleware import respond
+from routes.postgrest import requests, results
+from routes.postgrest.media import REPORT, MediaType, parse_accept
+from routes.postgrest.representation import Representation, content_headers
+
+TEMPLATES: Final = {LEAD_REPORT: "report_lead.html", FINDINGS_REPORT: "report_findings.html"}
+STYLE: Final = (files("routes.reports") / "templates" / "report.css").read_bytes().removesuffix(b"\n")
+STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE).digest()).decode()
+CONTENT_SECURITY_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        f"style-src 'sha256-{STYLE_HASH}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS: Final = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "same-origin",
+}
+
+INSPECTION_ID: Final = required_parameter(BIGINT)
+KIND: Final = choice(REPORT_KINDS, required=False)
+RULE: Final = choice(RULES, required=False)
+
+bp = Blueprint("reports", __name__, template_folder="templates")
+
+
+@bp.get("/reports/inspections/<inspection_id>")
+@requires(Action.READ, Inspection)
+def show_report(caller: Caller, inspection_id: str) -> Response:
+    requests.require_profiles(request.headers.get("Accept-Profile"))
+    media = parse_accept(request.headers.get("Accept"), REPORT)
+    report = requested_report(caller, inspection_id)
+    if media is MediaType.HTML:
+        return report_page(report)
+    text = json.dumps(results.as_json(report), ensure_ascii=False, separators=(",", ":"))
+    return respond(Representation(200, content_headers(media), text))
+
+
+def requested_report(caller: Caller, key: str) -> InspectionReport:
+    """Return the report that the request names. Raise NoSuchRow, InvalidInput or ParameterOutOfRange."""
+    inspection_id, kind, rule = INSPECTION_ID.deserialize(key), chosen("kind", KIND), chosen("rule", RULE)
+    with reading() as transaction:
+        return read_report(transaction, caller, inspection_id, kind, rule)
+
+
+def chosen(name: str, parameter: Parameter) -> Any:
+    """Return an argument of the URL; None if it is absent or empty."""
+    return parameter.deserialize(request.args.get(name) or None)
+
+
+def report_page(report: InspectionReport, links: Sequence[tuple[str, str]] = ()) -> Response:
+    """Return the page of a report. `links` stand above it on a screen, and not on paper."""
+    zone = database().time_zone
+
+    def day_and_time(text: str | None) -> tuple[str, str]:
+        """Return the day and the minute of a timestamp in TIMEZONE, or empty texts."""
+        moment = datetime.datetime.fromisoformat(text).astimezone(zone) if text is not None else None
+        return (f"{moment:%Y-%m-%d}", f"{moment:%H:%M}") if moment is not None else ("", "")
+
+    body = render_template(TEMPLATES[report.kind], report=report, links=links, zone=zone, at=day_and_time)
+    return Response(body, 200, HEADERS)
