@@ -13,6 +13,7 @@ from routes.console.components import user_choice
 from routes.console.components.fields import FormValues
 from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
+from routes.console.components.submissions import once
 from routes.console.components.template_filters import short_name
 from routes.console.session import auth
 
@@ -43,16 +44,22 @@ def create_kiosk_display(caller: Caller) -> Response:
     def store() -> Response:
         days = values.typed.get("days", "")
         user_id = user_choice.parse_user_id(values.typed.get("person", ""))
+        lifetime = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
+        codes: list[str] = []
+
+        def create() -> str:
+            name = values.typed.get("name", "")
+            display_id, code = kiosk_display.create_display(transaction, now, user_id, name, lifetime)
+            codes.append(code)
+            return display_id
+
         with writing() as transaction:
-            _, code = kiosk_display.create_display(
-                transaction,
-                load_caller(transaction),
-                user_id,
-                values.typed.get("name", ""),
-                int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
-            )
+            now = load_caller(transaction)
+            once(transaction, now, "devices", create)
+        if not codes:
+            return redirect_to("/devices", "This kiosk display was created before. Its code was shown once.")
         response = redirect_to("/devices")
-        value = f"{code}.{auth.sign_message(code, CODE_PATH)}"
+        value = f"{codes[0]}.{auth.sign_message(codes[0], CODE_PATH)}"
         auth.set_cookie(response, CODE_COOKIE, value, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
         return response
 
