@@ -276,29 +276,6 @@ def test_chart_timeout_keeps_the_rest_of_the_dashboard(
     assert "Mill Court" in answer.text
 
 
-def test_unsigned_message_is_not_shown(browse_shared: Callable) -> None:
-    ada = browse_shared("ada")
-    sent = ada.send("/console/access", {"back": "?q=mill"})
-
-    assert "Nothing changed." in ada.page(sent.headers["Location"])
-    assert "call 555" not in ada.page("/console/?done=call+555&signature=x")
-
-
-def test_message_is_shown_only_in_its_session_and_page(app: object, browse: Callable) -> None:
-    ada, given = browse("ada"), {"email": "n@x.example", "password": "nia walks too"}
-    name = "Your account must be verified. Call 555. "
-    sent = ada.send("/console/people/new", {"name": name * 4, **given}).headers["Location"]
-    path, _, query = sent.partition("?")
-
-    assert "Call 555" in ada.page(sent).partition('role="status"')[2].partition("</p>")[0]
-    assert "… created.</p>" in ada.page(sent)
-    for who in (ada, browse("ada"), browse("root"), browse()):
-        for page in (path, "/console/", "/console/sign-in", "/console/kiosk/enter"):
-            if who is ada and page == path:
-                continue
-            assert 'role="status">' not in who.get(f"{page}?{query}").text, page
-
-
 def test_tiles_link_to_lists_with_equal_counts(browse: Callable, api: Callable) -> None:
     today = datetime.datetime.now(datetime.UTC).date()
     month = today.replace(day=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from flask import Response, g, request
 
@@ -25,10 +25,9 @@ from models.types import BIGINT, read_uuid
 from routes.console.components import grants, queries, user_choice
 from routes.console.components.grants import VisibleCounts
 from routes.console.components.list_query import SEARCH_CHARACTERS_MAX
-from routes.console.components.page import MESSAGE_PARAMETERS, ROLE_NAMES, Undo, bp, redirect_to, render_page
+from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_page
 from routes.console.components.template_filters import name
 from routes.console.session import auth
-from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import LimitExceeded
 
 USERS_SHOWN = 8
@@ -209,13 +208,11 @@ def pair_text(pair: Pair) -> str:
 
 
 def return_query() -> str:
-    """Return the query string of the matrix page without the message of the last redirect."""
+    """Return the query string of the matrix page."""
     query: str = g.form.get("back", "")
     if not (query.startswith("?") and query.isascii() and query.isprintable()):
         return ""
-    pairs = decode_pairs(query[1:].encode())
-    rest = urlencode([(name, value or "") for name, value in pairs if name not in MESSAGE_PARAMETERS])
-    return f"?{rest}" if rest else ""
+    return query
 
 
 def parse_pairs(texts: Iterable[str]) -> list[Pair]:

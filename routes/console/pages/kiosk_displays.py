@@ -15,7 +15,7 @@ from routes.console.components.page import bp, redirect_to, render_confirmation,
 from routes.console.components.records import save
 from routes.console.components.submissions import once
 from routes.console.components.template_filters import short_name
-from routes.console.session import auth
+from routes.console.session import auth, messages
 
 DAYS = (30, 90, 180, 365)
 CODE_COOKIE = "walkthrough_code"  # holds the code of a new display until the next page shows it
@@ -28,10 +28,10 @@ USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
 @auth.requires_administrator()
 def list_kiosk_displays(caller: Caller) -> Response:
     """Return the page of the displays. It shows the code of a new display once."""
-    code, _, signature = request.cookies.get(CODE_COOKIE, "").partition(".")
-    if not auth.is_signed_message(code, CODE_PATH, signature):
+    sealed = messages.unseal(request.cookies.get(CODE_COOKIE, ""), CODE_PATH)
+    if sealed is None:
         return render_kiosk_displays(caller)
-    response = render_kiosk_displays(caller, code=code)
+    response = render_kiosk_displays(caller, code=str(sealed[0]))
     response.delete_cookie(CODE_COOKIE, path=CODE_PATH, httponly=True, samesite="Strict")
     return response
 
@@ -59,8 +59,8 @@ def create_kiosk_display(caller: Caller) -> Response:
         if not codes:
             return redirect_to("/devices", "This kiosk display was created before. Its code was shown once.")
         response = redirect_to("/devices")
-        value = f"{codes[0]}.{auth.sign_message(codes[0], CODE_PATH)}"
-        auth.set_cookie(response, CODE_COOKIE, value, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
+        sealed = messages.seal(CODE_PATH, codes[0])
+        auth.set_cookie(response, CODE_COOKIE, sealed, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
         return response
 
     return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))
