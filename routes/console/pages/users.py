@@ -27,6 +27,7 @@ from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import (
     RecordForm,
+    conflict_problems,
     form_page,
     merge_form,
     only_choice,
@@ -156,6 +157,8 @@ def update_user(caller: Caller, key: str) -> Response:
     form_fields = user_fields(caller, needs_password=False)
     before = user_texts(user)
     values = merge_form(form_fields, read_user_form(form_fields), before)
+    record = RecordForm(table_of("users"), form_fields)
+    values.problems.update(conflict_problems(record, caller, values, before, user.id))
     values.problems.update(client_problem(values.typed))
     if "generate" in g.form:
         return edit_page(user, form_fields, with_generated_password(values))
