@@ -45,7 +45,8 @@ def test_entries_name_their_rows(browse: Callable, api: Callable) -> None:
     root = api("root")
     (new,) = root.post("/inspectors", {"name": "Zoe", "email": "zoe@x.example"}, prefer="return=representation").json
     inspection = root.get("/inspections?id=eq.1&select=inspection_type,date_visited,buildings(name)").json[0]
-    (grant, *_) = root.get(f"/client_manager_building_access?select=building_id,buildings(name)&manager_id=eq.{MOE}").json
+    grants = "/client_manager_building_access?select=building_id,buildings(name)"
+    (grant, *_) = root.get(f"{grants}&manager_id=eq.{MOE}").json
     of_grant = f"manager_id=eq.{MOE}&building_id=eq.{grant['building_id']}"
     writes = [
         lambda: root.delete(f"/inspectors?id=eq.{new['id']}"),
