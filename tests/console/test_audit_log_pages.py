@@ -2,8 +2,10 @@
 
 import csv
 import datetime
+import html
 import io
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -30,6 +32,44 @@ def test_page_of_a_row_links_to_its_entries(browse: Callable, api: Callable) -> 
     assert 'href="/console/inspections/1"' in page
     assert 'value="1"' in page
     assert LOG not in browse("moe").page("/console/inspections/1")
+
+
+def rows_of_log(page: str) -> list[str]:
+    """Return the cells of the column of rows."""
+    body = page.partition("<tbody>")[2].partition("</tbody>")[0]
+    rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, re.DOTALL) for row in body.split("</tr>")[:-1]]
+    return [html.unescape(re.sub(r"<[^>]*>", "", cells[-1])).strip() for cells in rows]
+
+
+def test_entries_name_their_rows(browse: Callable, api: Callable) -> None:
+    root = api("root")
+    (new,) = root.post("/inspectors", {"name": "Zoe", "email": "zoe@x.example"}, prefer="return=representation").json
+    inspection = root.get("/inspections?id=eq.1&select=inspection_type,date_visited,buildings(name)").json[0]
+    grants = "/client_manager_building_access?select=building_id,buildings(name)"
+    (grant, *_) = root.get(f"{grants}&manager_id=eq.{MOE}").json
+    of_grant = f"manager_id=eq.{MOE}&building_id=eq.{grant['building_id']}"
+    writes = [
+        lambda: root.delete(f"/inspectors?id=eq.{new['id']}"),
+        lambda: root.patch("/inspections?id=eq.1", {"notes": "b"}),
+        lambda: root.patch("/buildings?id=eq.4", {"name": "Mill"}),
+        lambda: root.patch(f"/users?id=eq.{MOE}", {"name": "Moses"}),
+        lambda: root.delete(f"/client_manager_building_access?{of_grant}"),
+    ]
+    assert [write().status for write in writes] == [204] * len(writes)
+
+    shown = rows_of_log(browse("root").page(f"{LOG}?action=in.(insert,update,delete)"))[:6]
+
+    assert shown[0] == f"Moses, {grant['buildings']['name']}"
+    assert shown[1:3] == ["Moses", "Mill (4)"]
+    assert re.fullmatch(rf"\w+ at {inspection['buildings']['name']}, \d+ \w+ \d+ \(1\)", shown[3])
+    assert shown[4:] == [f"Zoe ({new['id']})"] * 2  # deleted, and made
+
+
+def test_title_of_a_hidden_row_is_not_in_the_log(browse: Callable, api: Callable) -> None:
+    """A client admin reads the entries of their client, and no name of a row of another client."""
+    changed(api, browse)
+
+    assert rows_of_log(browse("ada").page(f"{LOG}?relation=eq.buildings")) == []
 
 
 def test_entry_shows_the_values_before_and_after(browse: Callable, api: Callable) -> None:

@@ -83,7 +83,7 @@ ADDRESSES = {
     "/people/new": ("inspector",),
     "/people/<key>/edit": (),
     "/people/<key>/delete": (),
-    "/access": ("role", "client", "person", "building", "q", "people", "buildings"),
+    "/access": ("role", "client", "person", "building", "q", "who", "people", "buildings"),
     "/why": ("person", "kind", "key"),
     "/devices": (),
     "/devices/<key>/revocation": (),

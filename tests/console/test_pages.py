@@ -155,7 +155,8 @@ def test_page_opens_for_permitted_roles_only(
 ) -> None:
     answer = browse_shared(who).get(path)
 
-    assert answer.status_code in ((200,) if who in allowed else (400, 403, 404))
+    # A form of ticked rows leads back to its list, which says what to tick.
+    assert answer.status_code in ((200,) if who in allowed else (303, 400, 403, 404))
     is_report = "/report" in path.replace("/reports_lead", "") and answer.status_code == 200
     assert answer.headers.getlist("Content-Security-Policy") == [CONTENT_SECURITY_POLICY if is_report else POLICY]
     assert answer.headers["Cache-Control"] == "private, no-store"
@@ -221,7 +222,8 @@ def test_list_shows_its_request_in_the_dialect(browse_shared: Callable) -> None:
     texts = ("inspection_type", "status", "notes")
     own = ",".join(f'{each}.ilike."*harbor*"' for each in texts)
     assert f"or=({own},sought0_0.not.is.null,sought0_1.not.is.null)" in request
-    assert "sought.name=ilike.*harbor*" in request
+    assert 'sought0_0.or=(name.ilike."*harbor*")' in request
+    assert 'sought0_1.or=(name.ilike."*harbor*")' in request
 
 
 def test_search_matches_building_names(browse_shared: Callable) -> None:
@@ -283,29 +285,6 @@ def test_chart_timeout_keeps_the_rest_of_the_dashboard(
     assert answer.status_code == 400
     assert "The request took too long" in answer.text
     assert "Mill Court" in answer.text
-
-
-def test_unsigned_message_is_not_shown(browse_shared: Callable) -> None:
-    ada = browse_shared("ada")
-    sent = ada.send("/console/access", {"back": "?q=mill"})
-
-    assert "Nothing changed." in ada.page(sent.headers["Location"])
-    assert "call 555" not in ada.page("/console/?done=call+555&signature=x")
-
-
-def test_message_is_shown_only_in_its_session_and_page(app: object, browse: Callable) -> None:
-    ada, given = browse("ada"), {"email": "n@x.example", "password": "nia walks too"}
-    name = "Your account must be verified. Call 555. "
-    sent = ada.send("/console/people/new", {"name": name * 4, **given}).headers["Location"]
-    path, _, query = sent.partition("?")
-
-    assert "Call 555" in ada.page(sent).partition('role="status"')[2].partition("</p>")[0]
-    assert "… created.</p>" in ada.page(sent)
-    for who in (ada, browse("ada"), browse("root"), browse()):
-        for page in (path, "/console/", "/console/sign-in", "/console/kiosk/enter"):
-            if who is ada and page == path:
-                continue
-            assert 'role="status">' not in who.get(f"{page}?{query}").text, page
 
 
 def test_tiles_link_to_lists_with_equal_counts(browse: Callable, api: Callable) -> None:

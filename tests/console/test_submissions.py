@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.server import password_of
+from tests.conftest import ADA
 from tests.console.conftest import Form
 from tests.console.inspection_rows import VISIT, add_visits, set_clock
 
@@ -39,6 +40,51 @@ def test_form_that_is_sent_twice_is_saved_once(browse: Callable, api: Callable) 
     assert [answer.status_code for answer in answers] == [303, 303]
     assert answers[0].headers["Location"] == answers[1].headers["Location"]
     assert len(findings(api)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "action", "listing", "values", "shown"),
+    [
+        pytest.param(
+            "/console/people/new",
+            None,
+            "/console/people?q=Nia",
+            {"email": "nia@x.example", "password": "the first one"},
+            "The first password holds.",
+            id="user",
+        ),
+        pytest.param(
+            "/console/account/api_keys",
+            "/console/account/api_keys",
+            "/console/account/api_keys",
+            {"rights": "read", "days": "30"},
+            "This API key was created before. Its text was shown once.",
+            id="API key",
+        ),
+        pytest.param(
+            "/console/devices",
+            "/console/devices",
+            "/console/devices",
+            {"person": ADA, "days": "30"},
+            "This kiosk display was created before. Its code was shown once.",
+            id="display",
+        ),
+    ],
+)
+def test_secret_of_a_form_that_is_sent_twice_is_shown_once(
+    browse: Callable, path: str, action: str | None, listing: str, values: dict, shown: str
+) -> None:
+    ada = browse("ada")
+    sent = {**Form(ada.page(path), action).with_(values), "name": "Nia"}
+    ada.client.post(path, data=sent)
+    after = ada.page(listing).count("Nia")
+
+    again = ada.client.post(path, data=sent)
+
+    assert again.status_code == 303
+    assert shown in html.unescape(ada.page(again.headers["Location"]))
+    assert after > 0
+    assert ada.page(listing).count("Nia") == after
 
 
 def test_other_values_after_back_are_another_submission(browse: Callable, api: Callable) -> None:

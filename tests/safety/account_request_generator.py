@@ -133,7 +133,7 @@ class AccountRequestGenerator(RequestGenerator):
             f"/people?name=ilike.*{word}*", f"/people/{user_id}", f"/people/{user_id}/edit",
             f"/people/{user_id}/delete", "/people/new", "/devices", "/kiosk/board",
             f"/access?client={self.random_value('clients')}&person={user_id}&building={building}",
-            f"/access?q={word}", "/access?people=1&buildings=1",
+            f"/access?q={word}", f"/access?who={word}", "/access?people=1&buildings=1",
             f"/why?person={user_name}&kind=building&key={building}",
             f"/why?person={user_name}&kind=inspection&key={inspection}",
         ))  # fmt: skip

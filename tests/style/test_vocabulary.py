@@ -22,8 +22,6 @@ OTHER_MEANINGS: Mapping[str, set[str]] = {
     "inspections/reporting/chart.py": {"day", "week", "month"},  # the interval of a chart
     "inspections/reporting/status_counts.py": {"day"},  # a label in a statement
     "routes/console/components/charts.py": {"month"},
-    "routes/console/components/list_query.py": {"done"},  # the message after a form
-    "routes/console/components/page.py": {"done"},
     "routes/console/components/template_filters.py": {"day"},  # a time span in words
     "routes/console/pages/access_matrix.py": {"made"},  # a field of a form
     "routes/console/pages/buildings.py": {"lead"},  # a part of a template

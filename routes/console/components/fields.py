@@ -20,10 +20,10 @@ DIGEST_CHARACTERS = 16  # 64 bits: enough to detect a change; a digest is not se
 
 
 class EditConflict(Fault):
-    """Another user changed the row while the form was saved (409)."""
+    """The row was changed while the form was saved (409)."""
 
     def __init__(self) -> None:
-        super().__init__("Another user changed this at the same time. Submit the form again.")
+        super().__init__("This was changed at the same time. Submit the form again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +174,17 @@ def merge(fields: Sequence[Field], values: FormValues, seen: Mapping[str, str], 
     edited = [each for each in fields if not is_unchanged(each, values, seen, shown)]
     changed = frozenset(each.name for each in edited)
     unedited = {each.name: shown.get(each.name, "") for each in fields if each not in edited}
-    conflicts = {
-        each.name: conflict_message(each, shown[each.name])
-        for each in edited
-        if each.name in shown and seen.get(each.name, "") not in ("", digest(each, shown))
-    }
-    problems = {name: problem for name, problem in values.problems.items() if name in changed}
+    conflicts = frozenset(
+        each.name for each in edited if each.name in shown and seen.get(each.name, "") not in ("", digest(each, shown))
+    )
+    problems = {name: problem for name, problem in values.problems.items() if name in changed - conflicts}
     return FormValues(
         {**values.typed, **unedited},
         {name: value for name, value in values.row.items() if name in changed},
-        problems | conflicts,
+        problems,
         write_digests(fields, shown),
         changed,
-        frozenset(conflicts),
+        conflicts,
     )
 
 
@@ -198,12 +196,12 @@ def is_unchanged(each: Field, values: FormValues, seen: Mapping[str, str], shown
     return each.name in values.row and as_text(values.row[each.name]) == shown.get(each.name)
 
 
-def conflict_message(each: Field, now: str) -> str:
-    """Return the message of a field that another user changed to this value."""
+def conflict_message(each: Field, now: str, by: str) -> str:
+    """Return the message of a field that was changed to this value meanwhile; `by` says who changed it."""
     label = next((choice.label for choice in each.choices if choice.value == now), now)
     cut = label[:CONFLICT_CHARACTERS_MAX] + ("…" if len(label) > CONFLICT_CHARACTERS_MAX else "")
     to = f"“{cut}”" if cut else "no value"
-    return f"{each.label} was changed by another user to {to}. Submit the form again to overwrite it."
+    return f"{each.label} was changed {by} to {to}. Submit the form again to overwrite it."
 
 
 def digest(each: Field, texts: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from routes.postgrest.limits import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "done", "signature", "undo", "columns", "on_conflict")
+RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "columns", "on_conflict")
 EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
 TITLE_FIELD = "has_"  # the prefix of the field that takes a part of the title of a referred row
 SEARCH_EMBED = "sought"  # the beginning of the aliases of the embeds that a search filters

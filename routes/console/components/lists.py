@@ -211,8 +211,19 @@ def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:
     """Return the number and URL of the first, the last and the neighbouring pages. The shown page has no URL."""
     shown = query.offset // page.size + 1
     last = shown + page.has_more if page.total is None else max(1, -(-page.total // page.size))
-    numbers = sorted({1, last, *range(max(1, shown - 2), min(last, shown + 2) + 1)})
-    return [(each, "" if each == shown else query.url(offset=(each - 1) * page.size)) for each in numbers]
+    return [
+        (each, "" if each == shown else query.url(offset=(each - 1) * page.size))
+        for each in neighboring_pages(shown, last)
+    ]
+
+
+def neighboring_pages(shown: int, last: int) -> list[int]:
+    """Return the numbers of the first, the last and the neighbouring pages.
+
+    >>> neighboring_pages(1, 1), neighboring_pages(7, 84)
+    ([1], [1, 5, 6, 7, 8, 9, 84])
+    """
+    return sorted({1, last, *range(max(1, shown - 2), min(last, shown + 2) + 1)})
 
 
 def count_views(caller: Caller, listing: Listing, views: Sequence[Link]) -> dict[str, int]:

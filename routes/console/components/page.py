@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
-from urllib.parse import parse_qsl, urlencode
 
 from flask import Blueprint, Response, g, render_template, request
 
@@ -23,7 +22,7 @@ from routes.console.components.charts import label_filter
 from routes.console.components.tables import all_tables
 from routes.console.components.template_filters import FILTERS
 from routes.console.components.titles import TITLES
-from routes.console.session import auth, submissions
+from routes.console.session import auth, messages, submissions
 from routes.console.session.auth import PATH
 from routes.console.session.redirects import requested_url
 from routes.http.middleware import record_denial
@@ -60,9 +59,6 @@ STATIC_FILES: Final = {
     "icon.svg": "image/svg+xml",
 }
 ROLE_NAMES: Final = {role: role.value.replace("_", " ").capitalize() for role in Role}
-MESSAGE_PARAMETERS: Final = ("done", "signature", "undo")
-"""The query parameters of the message that a redirect shows, of its signature, and of the form that undoes it."""
-UNDO_CHARACTERS_MAX: Final = 2_000
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -81,7 +77,7 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
     """Return a template as a response with the headers of every page."""
     caller: Caller | None = g.get("caller")
     cookie = g.get("session_cookie")
-    message, undo = redirect_message()
+    message, undo = messages.read_message()
     body = render_template(
         template,
         caller=caller,
@@ -90,13 +86,15 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
         links=navigation(caller) if caller is not None and cookie is not None else (),
         csrf=auth.csrf_token,
         message=message,
-        undo=undo,
+        undo=Undo(*undo) if undo is not None else None,
         is_refused=status >= 400,
         reloads=status >= 400 and is_kiosk_page(),
         **values,
     )
     response = Response(body, status, HEADERS)
     auth.set_nonce_cookie(response)
+    if message is not None:
+        messages.forget_message(response)
     return response
 
 
@@ -129,34 +127,17 @@ class Undo:
 
 
 def redirect_to(path: str, done: str | None = None, undo: Undo | None = None, anchor: str = "") -> Response:
-    """Return a 303 redirect to a page of the console, which shows the message `done` with a button that undoes it.
+    """Return a 303 redirect to a page of the console, which shows the message `done` once, with a button to undo.
 
     Pass names in the message through `short_name`, so that a long name cannot displace the rest of the message. A form
-    that is too long for a URL has no button. `anchor` is the part of the page to scroll to.
+    that is too long for a cookie has no button. `anchor` is the part of the page to scroll to.
     """
     location = f"{PATH}{path}"
+    response = Response("", 303, {**HEADERS, "Location": f"{location}#{anchor}" if anchor else location})
     if done is not None:
-        way_back = f"{undo.path}?{urlencode(undo.fields)}" if undo is not None else ""
-        if len(way_back) > UNDO_CHARACTERS_MAX:
-            way_back = ""
-        signature = auth.sign_message(signed_text(done, way_back), location.partition("?")[0])
-        pairs = {"done": done, "signature": signature} | ({"undo": way_back} if way_back else {})
-        location += ("&" if "?" in location else "?") + urlencode(pairs)
-    return Response("", 303, {**HEADERS, "Location": f"{location}#{anchor}" if anchor else location})
-
-
-def redirect_message() -> tuple[str | None, Undo | None]:
-    """Return the message of the redirect to this page and its undo, or None if the signature is not valid."""
-    done, signature, undo = (request.args.get(name, "") for name in MESSAGE_PARAMETERS)
-    if not done or not auth.is_signed_message(signed_text(done, undo), request.path, signature):
-        return None, None
-    path, _, query = undo.partition("?")
-    return done, Undo(path, parse_qsl(query, keep_blank_values=True)) if path else None
-
-
-def signed_text(done: str, undo: str) -> str:
-    """Return the text of a message and its undo for the signature. Neither contains U+0000."""
-    return f"{done}\0{undo}" if undo else done
+        fields = (undo.path, undo.fields) if undo is not None else None
+        messages.leave_message(response, location.partition("?")[0], done, fields)
+    return response
 
 
 def render_confirmation(

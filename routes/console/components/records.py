@@ -16,6 +16,7 @@ from models.errors import Fault
 from models.fields import TENANT_COLUMN
 from models.types import DATE, DOUBLE, InvalidInput
 from routes.console.components import fields, queries
+from routes.console.components.conflicts import ANOTHER_USER, changes_by_field
 from routes.console.components.display import label_of
 from routes.console.components.error_pages import (
     fault_message,
@@ -163,6 +164,7 @@ def update_row(table: Table, caller: Caller, key: object, form: FormOf = record_
     row = require_row(caller, Action.UPDATE, table.name, filters, f"select={table.select('*')}")
     before = fields.row_texts(record.fields, row)
     values = merge_form(record.fields, record.read(), before)
+    values.problems.update(conflict_problems(record, caller, values, before, table.key_text(row)))
     if PREVIEW in g.form:
         return form_page(record, record.preview(values), row)
     texts = {name: fields.as_text(value) for name, value in row.items()}
@@ -229,6 +231,18 @@ def require_written(written: int) -> None:
 def merge_form(form_fields: Sequence[Field], values: FormValues, shown: Mapping[str, str]) -> FormValues:
     """Merge the submitted values with a row. The hidden fields of the form hold the digests that it showed."""
     return fields.merge(form_fields, values, fields.read_digests(g.form.getlist("seen")), shown)
+
+
+def conflict_problems(
+    record: RecordForm, caller: Caller, values: FormValues, shown: Mapping[str, str], key: str
+) -> dict[str, str]:
+    """Return the messages of the conflicts of a row, with who changed each field and when."""
+    changes = changes_by_field(caller, record.table.name, key, values.conflicts) if values.conflicts else {}
+    return {
+        each.name: fields.conflict_message(each, shown[each.name], changes.get(each.name, ANOTHER_USER))
+        for each in record.fields
+        if each.name in values.conflicts
+    }
 
 
 def require_unchanged(before: Mapping[str, str], now: Mapping[str, str]) -> None:

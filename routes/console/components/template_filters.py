@@ -244,9 +244,13 @@ def unix_date(unix: int | None) -> str:
     return day(unix_moment(unix)) if unix is not None else "never"
 
 
-def unix_moment(unix: int) -> str:
-    """Return a Unix time in seconds to the minute."""
-    return moment(datetime.datetime.fromtimestamp(unix, datetime.UTC).isoformat())
+def unix_moment(unix: int | None) -> str:
+    """Return a Unix time in seconds to the minute.
+
+    >>> unix_moment(1767225600), unix_moment(None)
+    ('2026-01-01 00:00 UTC', 'never')
+    """
+    return "never" if unix is None else moment(datetime.datetime.fromtimestamp(unix, datetime.UTC).isoformat())
 
 
 def thousands(value: object) -> str:

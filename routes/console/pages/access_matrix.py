@@ -6,7 +6,7 @@ second step saves all grants and revocations in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
@@ -24,18 +24,31 @@ from models import Building, ClientManagerBuildingAccess
 from models.types import BIGINT, read_uuid
 from routes.console.components import grants, queries, user_choice
 from routes.console.components.grants import VisibleCounts
-from routes.console.components.list_query import SEARCH_CHARACTERS_MAX
-from routes.console.components.page import MESSAGE_PARAMETERS, ROLE_NAMES, Undo, bp, redirect_to, render_page
+from routes.console.components.list_query import SEARCH_CHARACTERS_MAX, WORDS_MAX, word_pattern
+from routes.console.components.lists import neighboring_pages
+from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_page
 from routes.console.components.template_filters import name
 from routes.console.session import auth
-from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.limits import LimitExceeded
 
 USERS_SHOWN = 8
 BUILDINGS_SHOWN = 24
 CLIENTS_LISTED_MAX = 200  # with more clients, a number field replaces the select
 
+PARAMETERS = ("role", "q", "who", "client", "person", "building", "people", "buildings")
+
 Pair = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixPart:
+    """The buildings or the users of a page of the matrix: the numbers of the first and the last, and all pages."""
+
+    rows: list[queries.Row]
+    first: int
+    last: int
+    total: int
+    pages: list[tuple[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +72,23 @@ def access(caller: Caller) -> Response:
     clients = queries.first_page(caller, "clients", "select=id,name&order=name,id", CLIENTS_LISTED_MAX)
     client = chosen_client(caller, role, clients.rows)
     users, buildings = select_users(caller, role, client), select_buildings(caller, client)
-    shown_users = users[:USERS_SHOWN]
-    user_choice.mark_deactivated(shown_users)
-    shown_buildings = buildings[:BUILDINGS_SHOWN]
-    keys = [row["id"] for row in shown_buildings]
+    user_choice.mark_deactivated(users.rows)
+    keys = [row["id"] for row in buildings.rows]
     return render_page(
         "access.html",
         role=role,
         grantee=ROLE_NAMES[role].lower(),
         roles=[(each.value, f"{ROLE_NAMES[each]}s") for each in reversed(roles)],
-        users=shown_users,
-        buildings=shown_buildings,
-        granted=granted_pairs(caller, role, shown_users, keys),
+        users=users,
+        buildings=buildings,
+        granted=granted_pairs(caller, role, users.rows, keys),
         own={
-            f"{row['id']}:{key}" for row in shown_users for key in grants.visible_without_grant(caller, row["id"], keys)
+            f"{row['id']}:{key}" for row in users.rows for key in grants.visible_without_grant(caller, row["id"], keys)
         },
         clients=clients.rows,
         client=client,
         are_first=clients.has_more,
         typed=request.args,
-        more_users=neighbor_offsets("people", len(users), USERS_SHOWN),
-        more_buildings=neighbor_offsets("buildings", len(buildings), BUILDINGS_SHOWN),
     )
 
 
@@ -104,8 +113,8 @@ def sees_grants_only(role: Role) -> bool:
     return AccessRule(GrantProfile(role)).reads_by_grants_only(Building)
 
 
-def select_users(caller: Caller, role: Role, client: int) -> list[queries.Row]:
-    """Return the users of the role.
+def select_users(caller: Caller, role: Role, client: int) -> MatrixPart:
+    """Return the page of the users of the role that the search for a name or e-mail finds.
 
     For a client, return its own users if the role sees only granted buildings, otherwise the users of other clients.
     """
@@ -114,32 +123,48 @@ def select_users(caller: Caller, role: Role, client: int) -> list[queries.Row]:
         text += f"&client_id={'eq' if sees_grants_only(role) else 'neq'}.{client}"
     if user_id := request.args.get("person", ""):
         text += f"&id=eq.{quote(user_id)}"
-    return queries.select_rows(caller, "users", text, limit=USERS_SHOWN + 1, offset=int_argument("people")).rows
+    return read_part(caller, "users", text + search_filters("who", ("name", "email")), "people", USERS_SHOWN)
 
 
-def select_buildings(caller: Caller, client: int) -> list[queries.Row]:
-    """Return the buildings that the caller may update, and therefore grant."""
+def select_buildings(caller: Caller, client: int) -> MatrixPart:
+    """Return the page of the buildings that the caller may update, and therefore grant, and that the search finds."""
     text = "select=id,name,client_id,clients(name)&order=name,id"
     if client:
         text += f"&client_id=eq.{client}"
     if building := int_argument("building"):
         text += f"&id=eq.{building}"
-    if word := request.args.get("q", "").strip()[:SEARCH_CHARACTERS_MAX]:
-        text += f"&name=ilike.{quote(f'*{word}*')}"
-    return queries.select_rows(
-        caller, "buildings", text, limit=BUILDINGS_SHOWN + 1, offset=int_argument("buildings"), within=Action.UPDATE
-    ).rows
+    text += search_filters("q", ("name", "address", "city"))
+    return read_part(caller, "buildings", text, "buildings", BUILDINGS_SHOWN, Action.UPDATE)
+
+
+def search_filters(name: str, columns: Sequence[str]) -> str:
+    """Return the filters of the search in a parameter: one of the columns contains each word."""
+    words = request.args.get(name, "")[:SEARCH_CHARACTERS_MAX].split(maxsplit=WORDS_MAX - 1)
+    patterns = [quote(word_pattern(each)) for each in words]
+    return "".join(f"&or=({','.join(f'{each}.ilike.%22{text}%22' for each in columns)})" for text in patterns)
+
+
+def read_part(
+    caller: Caller, name: str, text: str, parameter: str, size: int, within: Action = Action.READ
+) -> MatrixPart:
+    """Return the page of the rows or columns of the matrix whose offset the parameter has."""
+    offset = int_argument(parameter)
+    found = queries.select_rows(caller, name, text, limit=size, offset=offset, total=True, within=within)
+    total = found.total or 0
+    numbers = neighboring_pages(offset // size + 1, max(1, -(-total // size)))
+    pages = [(each, "" if (each - 1) * size == offset else page_url(parameter, (each - 1) * size)) for each in numbers]
+    return MatrixPart(found.rows, offset + 1, offset + len(found.rows), total, pages)
+
+
+def page_url(parameter: str, offset: int) -> str:
+    """Return the URL of the matrix with another offset of its rows or columns."""
+    pairs = [(each, request.args[each]) for each in PARAMETERS if each in request.args and each != parameter]
+    return f"{auth.PATH}/access?{urlencode([*pairs, (parameter, offset)])}"
 
 
 def int_argument(name: str) -> int:
     text = request.args.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
-def neighbor_offsets(name: str, count: int, shown: int) -> tuple[int | None, int | None]:
-    """Return the offsets of the previous and the next page, or None."""
-    first = int_argument(name)
-    return (max(0, first - shown) if first else None, first + shown if count > shown else None)
 
 
 def granted_pairs(caller: Caller, role: Role, users: list[queries.Row], keys: list[int]) -> set[str]:
@@ -209,13 +234,11 @@ def pair_text(pair: Pair) -> str:
 
 
 def return_query() -> str:
-    """Return the query string of the matrix page without the message of the last redirect."""
+    """Return the query string of the matrix page."""
     query: str = g.form.get("back", "")
     if not (query.startswith("?") and query.isascii() and query.isprintable()):
         return ""
-    pairs = decode_pairs(query[1:].encode())
-    rest = urlencode([(name, value or "") for name, value in pairs if name not in MESSAGE_PARAMETERS])
-    return f"?{rest}" if rest else ""
+    return query
 
 
 def parse_pairs(texts: Iterable[str]) -> list[Pair]:

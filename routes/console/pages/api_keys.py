@@ -15,6 +15,7 @@ from engine.query.rule import Action
 from routes.console.components.fields import FormValues
 from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
+from routes.console.components.submissions import once
 from routes.console.components.template_filters import name
 from routes.console.pages.users import require_user
 from routes.console.session import auth
@@ -113,12 +114,21 @@ def create_api_key(caller: Caller, owner: KeyOwner) -> Response:
     def store() -> Response:
         days = values.typed.get("days", "")
         lifetime = DAY_SECONDS * int(days) if days in map(str, DAYS) else None
+        texts: list[str] = []
+
+        def create() -> str:
+            key, text = api_key.create_key(transaction, now, owner.id, new)
+            texts.append(text)
+            return key.id
+
         with request_deadline().writing() as transaction:
             now = load_caller(transaction)
             ends = transaction.unix + lifetime if lifetime is not None else None
             new = NewApiKey(values.typed.get("name", ""), values.typed.get("rights") != "all", ends)
-            _, text = api_key.create_key(transaction, now, owner.id, new)
-        return api_keys_page(caller, owner, text=text)
+            once(transaction, now, "api_keys", create)
+        if not texts:
+            return redirect_to(owner.path, "This API key was created before. Its text was shown once.")
+        return api_keys_page(caller, owner, text=texts[0])
 
     return save(values, store, lambda status: api_keys_page(caller, owner, problem=values.problems[""], status=status))
 

@@ -1,15 +1,19 @@
-"""The audit log: the names of users, the links to rows, and the values before and after."""
+"""The audit log: the names of users and rows, the links to rows, and the values before and after."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from flask import Response
 
 from access import policy
 from access.caller import Caller
-from engine.query.catalog import catalog
+from engine.query.catalog import Attribute, catalog
+from engine.query.rule import Action
 from models import AuditLog
+from models.errors import Fault
 from models.types import TIMESTAMP
-from routes.console.components import downloads, user_choice
+from routes.console.components import downloads, queries, user_choice
 from routes.console.components.display import label_of
 from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
@@ -33,11 +37,63 @@ def filters(caller: Caller) -> MoreFilters:
     return MoreFilters(selects, exact=("row_key",))
 
 
-def add_actor_names(caller: Caller, rows: list[Row]) -> None:
-    """Add the name of each entry's user, as far as the caller sees it."""
+def add_names(caller: Caller, rows: list[Row]) -> None:
+    """Add the name of each entry's user, and the title of its row, as far as the caller sees them."""
     names = user_choice.names_of(caller, (row["actor_id"] for row in rows))
+    keys: dict[str, set[str]] = {}
+    for row in rows:
+        for relation, key in row_keys(row):
+            keys.setdefault(relation, set()).add(key)
+    titles = {(each, key): title for each in keys for key, title in read_titles(caller, table_of(each), keys[each])}
     for row in rows:
         row["actor_name"] = names.get(row["actor_id"])
+        row["row_title"] = ", ".join(titles[each] for each in row_keys(row) if each in titles)
+    add_former_titles(caller, [row for row in rows if not row["row_title"]])
+
+
+def row_keys(row: Row) -> list[tuple[str, str]]:
+    """Return the relation and key of the row of an entry. A row with several keys is named by the rows of its keys."""
+    if row["row_key"] is None or row["relation"] not in catalog().relations:
+        return []
+    table = table_of(row["relation"])
+    if len(table.relation.key) == 1:
+        return [(table.name, row["row_key"])]
+    pairs = zip(table.relation.key, row["row_key"].split(","), strict=False)
+    return [(table.references[column].table.name, key) for column, key in pairs if column in table.references]
+
+
+def read_titles(caller: Caller, table: Table, keys: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys and titles of the rows that the caller reads."""
+    column = table.relation.attributes[table.relation.key[0]]
+    texts = sorted(each for each in keys if is_value(column, each))
+    if not texts or not table.permits(caller, Action.READ):
+        return
+    text = f"select={table.title_select}&{column.name}=in.({','.join(texts)})"
+    for row in queries.select_rows(caller, table.name, text, limit=len(texts)).rows:
+        yield table.key_text(row), table.title(row)
+
+
+def is_value(column: Attribute, text: str) -> bool:
+    try:
+        column.type.read_text(text)
+    except Fault:
+        return False
+    return True
+
+
+def add_former_titles(caller: Caller, rows: list[Row]) -> None:
+    """Add the titles of rows that are gone, from the values in their entries."""
+    ids = [str(row["id"]) for row in rows if row_keys(row)]
+    if not ids:
+        return
+    text = f"select=id,before,after&id=in.({','.join(ids)})"
+    entries = {each["id"]: each for each in queries.select_rows(caller, NAME, text, limit=len(ids)).rows}
+    for row in rows:
+        entry = entries.get(row["id"])
+        values = (entry["before"] or entry["after"] or {}) if entry is not None else {}
+        table = table_of(row["relation"]) if values else None
+        if table is not None and len(table.relation.key) == 1 and set(table.title_columns) <= values.keys():
+            row["row_title"] = table.title(values)
 
 
 def actor_cell(row: Row) -> tuple[str, str]:
@@ -47,11 +103,17 @@ def actor_cell(row: Row) -> tuple[str, str]:
 
 
 def row_cell(row: Row) -> tuple[str, str]:
-    """Return the key of the row that an entry is about, with a link to its page."""
-    if row["row_key"] is None:
+    """Return the title and the number of the row that an entry is about, with a link to its page."""
+    key = row["row_key"]
+    if key is None:
         return "–", ""
-    has_page = row["relation"] in catalog().relations and row["action"] != "delete"
-    return row["row_key"], f"{PATH}{table_of(row['relation']).path}/{row['row_key']}" if has_page else ""
+    if row["relation"] not in catalog().relations:
+        return key, ""
+    table = table_of(row["relation"])
+    text = row["row_title"] or key
+    if table.has_number and row["row_title"] and not text.endswith(f" {key}"):
+        text = f"{text} ({key})"
+    return text, f"{PATH}{table.path}/{key}" if row["action"] != "delete" else ""
 
 
 def relation_cell(row: Row) -> tuple[str, str]:
@@ -100,7 +162,7 @@ def show_entry(table: Table, caller: Caller, key: int) -> Response:
 PRESENTATIONS[NAME] = Presentation(
     allowed=policy.may_administer,
     title=lambda row: moment(row["at"]),
-    prepare=add_actor_names,
+    prepare=add_names,
     cells={
         "action": lambda row: (words(row["action"]), ""),
         "actor_id": actor_cell,

@@ -27,7 +27,7 @@ from routes.console.pages.explain_access import readers_section
 from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.inspection_reports import reports_section
-from routes.console.pages.lead import lead_section
+from routes.console.pages.lead import expects_readings, lead_section
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth

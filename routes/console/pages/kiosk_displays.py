@@ -13,8 +13,9 @@ from routes.console.components import user_choice
 from routes.console.components.fields import FormValues
 from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import save
+from routes.console.components.submissions import once
 from routes.console.components.template_filters import short_name
-from routes.console.session import auth
+from routes.console.session import auth, messages
 
 DAYS = (30, 90, 180, 365)
 CODE_COOKIE = "walkthrough_code"  # holds the code of a new display until the next page shows it
@@ -27,10 +28,10 @@ USERS_LISTED_MAX = 300  # with more users, an e-mail field replaces the select
 @auth.requires_administrator()
 def list_kiosk_displays(caller: Caller) -> Response:
     """Return the page of the displays. It shows the code of a new display once."""
-    code, _, signature = request.cookies.get(CODE_COOKIE, "").partition(".")
-    if not auth.is_signed_message(code, CODE_PATH, signature):
+    sealed = messages.unseal(request.cookies.get(CODE_COOKIE, ""), CODE_PATH)
+    if sealed is None:
         return render_kiosk_displays(caller)
-    response = render_kiosk_displays(caller, code=code)
+    response = render_kiosk_displays(caller, code=str(sealed[0]))
     response.delete_cookie(CODE_COOKIE, path=CODE_PATH, httponly=True, samesite="Strict")
     return response
 
@@ -43,17 +44,23 @@ def create_kiosk_display(caller: Caller) -> Response:
     def store() -> Response:
         days = values.typed.get("days", "")
         user_id = user_choice.parse_user_id(values.typed.get("person", ""))
+        lifetime = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
+        codes: list[str] = []
+
+        def create() -> str:
+            name = values.typed.get("name", "")
+            display_id, code = kiosk_display.create_display(transaction, now, user_id, name, lifetime)
+            codes.append(code)
+            return display_id
+
         with writing() as transaction:
-            _, code = kiosk_display.create_display(
-                transaction,
-                load_caller(transaction),
-                user_id,
-                values.typed.get("name", ""),
-                int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0,
-            )
+            now = load_caller(transaction)
+            once(transaction, now, "devices", create)
+        if not codes:
+            return redirect_to("/devices", "This kiosk display was created before. Its code was shown once.")
         response = redirect_to("/devices")
-        value = f"{code}.{auth.sign_message(code, CODE_PATH)}"
-        auth.set_cookie(response, CODE_COOKIE, value, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
+        sealed = messages.seal(CODE_PATH, codes[0])
+        auth.set_cookie(response, CODE_COOKIE, sealed, CODE_PATH, CODE_SHOWN_SECONDS_MAX)
         return response
 
     return save(values, store, lambda status: render_kiosk_displays(caller, problem=values.problems[""], status=status))

@@ -154,4 +154,3 @@ PRESENTATIONS[INSTRUMENTS] = Presentation(
     title=instrument_title, title_columns=("make", "model"), first_view="retired_on=is.null"
 )
 PRESENTATIONS[LIMITS] = Presentation(part_of="gun_id")
-PRESENTATIONS["building_details"] = Presentation(part_of="building_id")

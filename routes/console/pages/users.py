@@ -27,6 +27,7 @@ from routes.console.components.fields import Field, FormValues
 from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
 from routes.console.components.records import (
     RecordForm,
+    conflict_problems,
     form_page,
     merge_form,
     only_choice,
@@ -37,6 +38,7 @@ from routes.console.components.records import (
     row_choice,
     save,
 )
+from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import short_name
 from routes.console.components.titles import inspector_title, user_title
@@ -117,15 +119,24 @@ def create_user(caller: Caller) -> Response:
         until = request_deadline()
         wanted = user_values(values, values.typed)
         password_hash = hash_new_password(values.typed["password"], until)
-        with email_disclosure.counting_disclosures(until.writing()) as transaction:
-            now = load_caller(transaction)
+        is_new = False
+
+        def create() -> str:
+            nonlocal is_new
+            is_new = True
             created = administration.create_user(transaction, now, wanted, password_hash)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, created.id, ids, [])
             if inspector is not None:
                 filters = f"id=eq.{inspector['id']}&user_id=is.null"
                 require_written(queries.update(transaction, now, INSPECTORS, filters, {"user_id": created.id}))
-        return redirect_to(f"/people/{created.id}", f"User {short_name(created.name)} created.")
+            return created.id
+
+        with email_disclosure.counting_disclosures(until.writing()) as transaction:
+            now = load_caller(transaction)
+            user_id = once(transaction, now, "users", create)
+        created = f"User {short_name(values.typed['name'])} created."
+        return redirect_to(f"/people/{user_id}", created if is_new else f"{created} The first password holds.")
 
     return save(values, store, lambda status: new_page(caller, values, status))
 
@@ -146,6 +157,8 @@ def update_user(caller: Caller, key: str) -> Response:
     form_fields = user_fields(caller, needs_password=False)
     before = user_texts(user)
     values = merge_form(form_fields, read_user_form(form_fields), before)
+    record = RecordForm(table_of("users"), form_fields)
+    values.problems.update(conflict_problems(record, caller, values, before, user.id))
     values.problems.update(client_problem(values.typed))
     if "generate" in g.form:
         return edit_page(user, form_fields, with_generated_password(values))

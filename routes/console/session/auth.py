@@ -322,23 +322,6 @@ def read_sign_in_form() -> MultiDict[str, str]:
     return read_form(f"nonce {cookie}" if cookie else "")
 
 
-def sign_message(message: str, path: str) -> str:
-    """Return the signature of a message for this session and page.
-
-    A link with the message shows nothing in another session or on another page. The prefix `message` keeps the
-    signature apart from form tokens.
-    """
-    return cookie_signer().sign(f"message {g.session_cookie.session_id} {path} {message}")
-
-
-def is_signed_message(message: str, path: str, signature: str) -> bool:
-    """Return whether `sign_message` made the signature in this session."""
-    cookie: SessionCookie | None = g.get("session_cookie")
-    if cookie is None:
-        return False
-    return cookie_signer().verify(signature, f"message {cookie.session_id} {path} {message}")
-
-
 def read_form(holder: str, file_form_bytes_max: int | None = None) -> MultiDict[str, str]:
     """Return the fields of the form in the request; `holder` is the text that its CSRF token signs.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from itsdangerous import BadData, Signer, URLSafeSerializer
 
@@ -53,6 +54,7 @@ class CookieSigner:
 
     def __init__(self, keys: Sequence[bytes]) -> None:
         self.sessions = URLSafeSerializer(list(keys), salt="console session", signer_kwargs=SIGNING)
+        self.messages = URLSafeSerializer(list(keys), salt="console message", signer_kwargs=SIGNING)
         self.texts = Signer(list(keys), salt="console form", **SIGNING)  # type: ignore[arg-type]
 
     def encode(self, cookie: SessionCookie) -> str:
@@ -75,6 +77,18 @@ class CookieSigner:
             return SessionCookie(session_id, user_id, Role(role), client_id, name, began, renewed)
         except (BadData, ValueError, TypeError):
             return None
+
+    def seal(self, values: list[object]) -> str:
+        """Return values as text with a signature."""
+        return str(self.messages.dumps(values))
+
+    def unseal(self, text: str) -> list[Any] | None:
+        """Return the values of a text that `seal` made, otherwise None."""
+        try:
+            values: list[Any] = self.messages.loads(text)
+        except BadData:
+            return None
+        return values
 
     def sign(self, text: str) -> str:
         """Return the signature of a text."""
