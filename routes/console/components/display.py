@@ -113,7 +113,7 @@ def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
     is_number = attribute.type.numeric and attribute.name not in table.references
     kinds = {
         "n": is_number,
-        "when": attribute.name == table.title_column and not is_text(attribute),
+        "when": attribute.type in (DATE, TIMESTAMP),
         "notes": attribute.info.multiline,
         "wide": attribute.name not in narrow,
     }
