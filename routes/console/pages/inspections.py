@@ -21,7 +21,7 @@ from routes.console.components.lists import Offer, list_page
 from routes.console.components.page import bp
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, isolated, name, status
+from routes.console.components.template_filters import capital, name, short, status
 from routes.console.components.titles import inspection_title, type_cell
 from routes.console.pages.explain_access import readers_section
 from routes.console.pages.grants_of_row import grants_section
@@ -177,5 +177,5 @@ PRESENTATIONS[NAME] = Presentation(
 PRESENTATIONS[READINGS] = Presentation(
     part_of="inspection_id",
     related=expects_readings,
-    describe=lambda row: f"reading {row['id']}" + (f", {capital(isolated(row['result']))}" if row["result"] else ""),
+    describe=lambda row: f"reading {row['id']}" + (f", {capital(short(row['result']))}" if row["result"] else ""),
 )
