@@ -114,7 +114,7 @@ def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
     is_number = attribute.type.numeric and attribute.name not in table.references
     kinds = {
         "n": is_number,
-        "when": attribute.type in (DATE, TIMESTAMP),
+        "when": attribute.type is DATE or (attribute.type is TIMESTAMP and attribute.name == table.title_column),
         "notes": attribute.info.multiline,
         "wide": attribute.name not in narrow,
     }
