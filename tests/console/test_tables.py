@@ -192,7 +192,7 @@ def test_planned_or_made_visit_needs_a_date(browse: Callable, api: Callable, sta
 def test_reference_is_found_by_name_if_there_are_many(
     browse: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("routes.console.components.records.CHOICES_MAX", 1)
+    monkeypatch.setattr("routes.console.components.row_choice.CHOICES_MAX", 1)
     ada = browse("ada")
 
     made = ada.send("/console/inspections/new", {"building_id": "mill court", "inspection_type": "fire"})
