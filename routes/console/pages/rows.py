@@ -132,7 +132,7 @@ def delete_page(table: Table, caller: Caller, key: object) -> Response:
         referred = row[foreign_key.referred_column]
         count = queries.count_rows(caller, other.name, f"{foreign_key.column}=eq.{referred}")
         counts = takes if foreign_key.ondelete == "CASCADE" else stops
-        label = "access grants" if other.model.grant is not None else other.plural.lower()
+        label = "access grant" if other.model.grant is not None else other.plural.lower().removesuffix("s")
         counts[label] = counts.get(label, 0) + count
     return render_page(
         "delete.html",
