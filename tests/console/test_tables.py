@@ -203,9 +203,18 @@ def test_reference_is_found_by_name_if_there_are_many(
     assert (unknown.status_code, "no row has this name" in unknown.text) == (400, True)
 
 
+@pytest.mark.parametrize("who", ROLES)
+def test_suggestions_open_for_permitted_roles_only(browse_shared: Callable, who: str) -> None:
+    lists = [page for page in PAGES if page.suffix == ""]
+
+    answers = {page.path: browse_shared(who).get(f"{page.path}/suggest?q=a").status_code for page in lists}
+
+    assert answers == {page.path: 200 if page.permits(who) else 403 for page in lists}
+
+
 def test_child_forms_stay_on_the_page_of_the_parent(browse: Callable) -> None:
     ada = browse("ada")
 
     made = ada.fill_in("/console/reports_lead/new?inspection_id=2", {"gun_id": "5"})
 
-    assert made.headers["Location"].startswith("/console/inspections/2?")
+    assert made.headers["Location"].startswith("/console/inspections/2")

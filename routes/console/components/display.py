@@ -119,7 +119,7 @@ def link_cell(table: Table, row: Row) -> Cell:
 
 def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
     """Return the CSS classes of a list's column."""
-    is_number = attribute.type.numeric and attribute.name not in table.references
+    is_number = attribute.type.numeric and attribute.name not in {*table.references, *table.presentation.cells}
     kinds = {
         "n": is_number,
         "when": attribute.type is DATE or (attribute.type is TIMESTAMP and attribute.name == table.title_column),
