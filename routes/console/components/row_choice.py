@@ -50,6 +50,8 @@ class RowChoice:
         """Return the first rows whose texts contain every word."""
         order = f"{self.table.title_column}.asc"
         searched = searched_texts(self.table, self.caller)
+        if not searched.columns and not searched.embeds:
+            return []
         listing = Listing(self.table.name, self.table.choice_select, order, searched, key=self.table.relation.key)
         return self.select(ListQuery(listing, parse_qsl(self.filters), order, 0, text).text(), SUGGESTED_MAX)
 
