@@ -122,6 +122,18 @@ def test_times_are_those_of_the_service_zone(world: Callable) -> None:
     assert answer["sample"][0]["taken_at"] == "2026-05-05T01:12:00+00:00"
 
 
+def test_imported_readings_and_checks_have_results(api: Callable) -> None:
+    """The domain rules of a POST apply."""
+    text = HEADER + check_lines("1.0", "1.1", "1.0") + "20,,Door,,0.3,\n21,,Door,,1.4,\n"
+
+    assert readings(api, text, dry_run=False)["errors"] == []
+    rows = api("ada").get("/reports_lead?gun_id=eq.777&select=result,classification&order=id").json
+    assert [tuple(row.values()) for row in rows] == [("negative", "negative"), ("positive", "positive")]
+    assert api("ada").get("/calibration_checks?gun_id=eq.777&select=mean,result").json == [
+        {"mean": 1.033, "result": "pass"}
+    ]
+
+
 # Calibration checks
 
 

@@ -18,6 +18,7 @@ from tests.support.worlds import (
     inspector_row,
     random_world,
     user_row,
+    with_all_columns,
 )
 
 WORDS = ("Harbor", "Mill", "Ash", "Größe", "depot", "50% lot", "Öz", "vacant", "East", "(North)")
@@ -226,7 +227,9 @@ def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
         "updated_at": CREATED_AT,
     }
     world["inspections"].append(unique_values.fill("inspections", inspection))
-    reading = {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
+    reading = with_all_columns(
+        "reports_lead", {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
+    )
     world["reports_lead"].append(unique_values.fill("reports_lead", reading))
 
 
@@ -236,7 +239,7 @@ def add_person(world: dict, user: dict, unique_values: UniqueValues) -> None:
     client_id = free_id(world, "clients", rng)
     if rng.random() < 0.5:
         times = {"created_at": CREATED_AT, "updated_at": CREATED_AT}
-        client = {"id": client_id, "name": "", **times}
+        client = with_all_columns("clients", {"id": client_id, "name": "", **times})
         world["clients"].append(unique_values.fill("clients", client))
     else:
         client_id = rng.choice(world["clients"])["id"]

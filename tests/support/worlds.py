@@ -7,6 +7,7 @@ every schedule has ended, so that a change of an inspection has no further effec
 import random
 from datetime import date, timedelta
 
+from engine.query.catalog import catalog
 from models import RESOURCES as MODELS
 from tests.conftest import RESOURCES, Person
 
@@ -37,7 +38,8 @@ def random_world(seed: int) -> dict[str, list[dict]]:
 def add_clients_and_users(rng: random.Random, world: dict) -> None:
     world["users"].append(user_row(1, "super_admin", None))
     for client_id in range(1, rng.randint(2, 3) + 1):
-        world["clients"].append({"id": client_id, "name": f"Client {client_id}", **times()})
+        client = {"id": client_id, "name": f"Client {client_id}", **times()}
+        world["clients"].append(with_all_columns("clients", client))
         for n in range(rng.randint(3, 6)):
             role = "client_admin" if n == 0 or rng.random() < 0.25 else "client_manager"
             world["users"].append(user_row(10 * client_id + n, role, client_id))
@@ -104,7 +106,15 @@ def inspection_row(rng: random.Random, id_: int, building_id: int) -> dict:
 
 def reading_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
     result = rng.choice(("positive", "negative", None))
-    return {"id": id_, "inspection_id": inspection_id, "gun_id": id_, "result": result}
+    return with_all_columns(
+        "reports_lead", {"id": id_, "inspection_id": inspection_id, "gun_id": id_, "result": result}
+    )
+
+
+def with_all_columns(table: str, row: dict) -> dict:
+    """Return a row with the stored default, or null, of the other columns."""
+    attributes = catalog().relations[table].attributes
+    return {name: each.stored_default for name, each in attributes.items()} | row
 
 
 def inspector_row(id_: int) -> dict:
