@@ -23,6 +23,7 @@ from tests.support.ports import free_port
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
 COOKIE = "walkthrough_console"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BINARY = next(filter(None, map(shutil.which, BROWSERS)), None)
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
 PATIENCE_MS = 60_000
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -277,18 +278,23 @@ def service(users_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     databases.release_databases_below(directory)
 
 
-@pytest.fixture(scope="module")
-def browser(service: Service) -> Iterator[Any]:
-    """Return a browser. It closes before the service stops, because it keeps connections open."""
-    assert service.process, "the service starts first and stops last"
-    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if binary is None:
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    """Return Playwright, which starts browsers."""
+    if BINARY is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
     playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=binary, args=list(FLAGS))
+    with playwright.sync_playwright() as found:
         yield found
-        found.close()
+
+
+@pytest.fixture(scope="module")
+def browser(service: Service, driver: Any) -> Iterator[Any]:
+    """Return a browser. It closes before the service stops, because it keeps connections open."""
+    assert service.process, "the service starts first and stops last"
+    found = driver.chromium.launch(executable_path=BINARY, args=list(FLAGS))
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="module")

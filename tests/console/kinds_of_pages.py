@@ -70,19 +70,4 @@ FOR_ROOT = [
     "/console/access?role=client_admin",
     f"/console/people/{ADA}",
 ]
-DARK = (
-    "/console/",
-    "/console/inspections",
-    "/console/inspections/1",
-    "/console/inspections/new",
-    "/console/findings",
-    "/console/findings/1",
-    "/console/schedules/new?every=1&unit=year&first_due=2026-01-31",
-    "/console/buildings/1",
-    "/console/access",
-    "/console/audit_log",
-    "/console/account",
-    "/console/clients/1",
-    "/console/kiosk",
-)
 PAGES = {"root": FOR_ALL + FOR_ADMINS + FOR_ROOT, "ada": FOR_ALL + FOR_ADMINS, "moe": FOR_ALL}

@@ -1,124 +1,18 @@
-"""The console in Chromium: accessibility (axe), without scripts, and the kiosk display while the server is down.
+"""The console in Chromium: navigation, without scripts, and the kiosk display while the server is down."""
 
-The tests skip with a reason if no browser or no axe-core is available.
-"""
-
-import fcntl
-import shutil
-import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
-from tests.clients.node import UNREACHABLE
 from tests.clients.server import KEYS
 from tests.conftest import MOE
-from tests.console.conftest import DESK, PHONE, Service
-from tests.console.kinds_of_pages import DARK, PAGES
+from tests.console.conftest import PHONE, Service
 
 pytestmark = pytest.mark.slow
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
-JS = Path(__file__).parent / "js"
-AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
-INSTALL_SECONDS_MAX = 120
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return the source of axe-core; install it from the npm registry once."""
-    npm = shutil.which("npm")
-    with (JS / "package-lock.json").open() as guard:  # several test processes may run at once
-        fcntl.flock(guard, fcntl.LOCK_EX)
-        if not AXE.exists():
-            if npm is None:
-                pytest.skip("npm is not installed: axe-core is not available")
-            command = [npm, "ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1"]
-            ran = subprocess.run(
-                command, cwd=JS, capture_output=True, text=True, timeout=INSTALL_SECONDS_MAX, check=False
-            )
-            if ran.returncode and (cause := UNREACHABLE.search(ran.stdout + ran.stderr)):
-                pytest.skip(f"the npm registry cannot be reached ({cause[0]}): no axe-core")
-            assert ran.returncode == 0, f"npm ci failed: {ran.stdout}{ran.stderr}"
-    return AXE.read_text(encoding="utf-8")
-
-
-RUN_AXE = """async () => (await axe.run(document, {
-  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-  resultTypes: ["violations"],
-})).violations.map(each => [each.impact, each.id, each.nodes.length, each.nodes[0].html])"""
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SMALL = """[...document.querySelectorAll('button, input:not([type=hidden]), select, textarea, a.button, nav a')]
-  .filter(each => each.offsetParent && !each.closest('label') && each.getBoundingClientRect().height < 43.5)
-  .map(each => each.outerHTML.slice(0, 120))"""
-
-
-@pytest.mark.parametrize("who", ["root", pytest.param("ada", marks=pytest.mark.long), "moe"])
-def test_pages_have_no_accessibility_violations_and_no_overflow(open_page: Callable, axe: str, who: str) -> None:
-    """Expect no axe violation, no blocked resource and no horizontal overflow on any page.
-
-    Ada's pages are root's with fewer rows.
-    """
-    page = open_page(who)
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    found = []
-    for path in [*PAGES[who], "/console/sign-in"]:
-        page.goto(path)
-        # The developer tools can evaluate scripts in spite of the content security policy.
-        page.evaluate(axe)
-        found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
-        found += [(path, "small", each) for each in page.evaluate(SMALL)]
-        for size in (PHONE, DESK):
-            page.set_viewport_size(size)
-            if page.evaluate(OVERFLOW) > 0:
-                found.append((path, "wider than the screen", size["width"]))
-
-    assert found == []
-    assert [each for each in complaints if "404" not in each and "401" not in each] == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_dashboard_and_kiosk_are_accessible_on_every_screen(
-    open_page: Callable, axe: str, service: Service, scheme: str
-) -> None:
-    row = {
-        "building_id": 1,
-        "inspection_type": "fire",
-        "status": "scheduled",
-        "date_visited": f"{datetime.now(UTC).date()}",
-    }
-    made = httpx.post(f"{service.url}/inspections", headers=HEADS, json=row)
-    assert made.status_code == 201, made.text
-    page = open_page("ada")
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    found = []
-    for path in ("/console/", "/console/kiosk"):
-        page.goto(path)
-        page.evaluate(axe)
-        assert path == "/console/kiosk" or page.locator(".chart rect").count() > 0
-        for width, height in ((390, 844), (1366, 768), (1920, 1080)):
-            page.set_viewport_size({"width": width, "height": height})
-            found += [(path, width, *fault) for fault in page.evaluate(RUN_AXE)]
-
-    assert found == []
-
-
-def test_dark_pages_have_no_accessibility_violations(open_page: Callable, axe: str) -> None:
-    page = open_page("ada")
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    found = []
-    for path in DARK:
-        page.goto(path)
-        page.evaluate(axe)
-        found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
-
-    assert found == []
 
 
 def create_kiosk_display(page: Any, name: str) -> str:

@@ -207,4 +207,4 @@ def test_kiosk_display_shows_every_row_page_by_page(
     assert page.locator("#pages").inner_text() == f"Page 1 of {pages}"
     assert rows == shown
     assert rows >= MANY_ROWS
-    assert page.locator(".panel .what").filter(has_text=f"{LONG}: {LONG}").count() == 3
+    assert page.locator(".panel .what").filter(has_text=f"{LONG}, WW").filter(has_text=f"…: {LONG}").count() == 3

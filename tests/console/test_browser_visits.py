@@ -8,16 +8,14 @@ import pytest
 
 from tests.clients.server import KEYS
 from tests.conftest import MIA
-from tests.console.conftest import DESK, PHONE, Service
-from tests.console.test_browser import OVERFLOW, RUN_AXE, SMALL, axe
+from tests.console.conftest import PHONE, Service
+from tests.console.test_browser import OVERFLOW
 
 pytestmark = pytest.mark.slow
 
 REPRESENTATION = "return=representation"
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}", "Prefer": REPRESENTATION}
 SEVERITIES = ("Life threatening", "Severe", "Moderate", "Low")
-
-__all__ = ["axe"]
 
 
 @pytest.fixture
@@ -133,21 +131,3 @@ def test_rows_of_visits_are_one_target(open_page: Callable, visit: str) -> None:
     assert box["height"] >= 44
     row.click(position={"x": box["width"] - 4, "y": box["height"] - 4})
     page.wait_for_url(f"**{visit}")
-
-
-def test_pages_of_an_inspector_are_accessible(open_page: Callable, axe: str, visit: str) -> None:
-    page = open_page("mia")
-    found = []
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        for path in ("/console/visits", visit, f"{visit}/close_visit", "/console/findings"):
-            page.goto(path)
-            page.evaluate(axe)
-            found += [(path, *fault) for fault in page.evaluate(RUN_AXE)]
-            found += [(path, "small", each) for each in page.evaluate(SMALL)]
-            for size in (PHONE, DESK):
-                page.set_viewport_size(size)
-                if page.evaluate(OVERFLOW) > 0:
-                    found.append((path, "wider than the screen", size["width"]))
-
-    assert found == []

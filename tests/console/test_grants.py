@@ -352,7 +352,7 @@ def test_revocation_preview_counts_only_lost_rows(browse: Callable) -> None:
     stays = root.send("/console/access", {"was": f"{ADA}:1", "pair": f"{ADA}:1"}, form=ADMINS)
 
     assert "Ada will no longer see" in lost.text
-    assert "<b>1</b> inspections and <b>0</b> lead readings" in lost.text
+    assert "<b>1</b> inspection and <b>0</b> lead readings" in lost.text
     assert "<b>0</b> inspections" in stays.text  # which she sees as her client's
 
 

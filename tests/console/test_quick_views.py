@@ -61,8 +61,21 @@ def test_first_click_sorts_upward_and_dates_newest_first(browse: Callable) -> No
 
 
 def test_empty_list_has_no_filter_to_clear(browse: Callable) -> None:
-    assert "No inspections to show." in browse("mia").page("/console/inspections")
+    empty = browse("mia").page("/console/inspections")
+    assert "No inspections to show. An inspection of a building: its type, date, status, inspector and notes." in empty
+    assert "Create the first" not in empty
     assert "Clear the filters" in browse("ada").page("/console/inspections?q=nothing")
+
+
+def test_empty_list_says_what_it_is_for_and_creates_the_first_row(browse: Callable, api: Callable) -> None:
+    """Bob may create the first schedule of his client."""
+    assert api("root").delete("/schedules?building_id=in.(4,5)").status in (200, 204)
+    bob = browse("bob")
+
+    page = bob.page("/console/schedules")
+
+    assert "Create the first schedule" in page.replace("\n", " ")
+    assert "No schedules to show. A recurring inspection of a building." in page
 
 
 def test_refusal_is_in_words(browse: Callable) -> None:

@@ -156,7 +156,7 @@ def test_deletion_page_lists_dependent_rows(browse: Callable) -> None:
     ada = browse("ada")
 
     assert "2 lead readings" in ada.page("/console/inspections/2/delete")
-    assert "1 access grants" in ada.page("/console/inspections/3/delete")
+    assert "1 access grant<" in ada.page("/console/inspections/3/delete")
     blocked = ada.page("/console/buildings/1/delete")
     assert "3 inspections" in blocked
     assert ">Delete</button>" not in blocked

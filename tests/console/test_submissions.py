@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.clients.server import password_of
-from tests.conftest import ADA
+from tests.conftest import ADA, MIA, MOE
 from tests.console.conftest import Form
 from tests.console.inspection_rows import VISIT, add_visits, set_clock
 
@@ -85,6 +85,29 @@ def test_secret_of_a_form_that_is_sent_twice_is_shown_once(
     assert shown in html.unescape(ada.page(again.headers["Location"]))
     assert after > 0
     assert ada.page(listing).count("Nia") == after
+
+
+@pytest.mark.parametrize("kind", ["user", "grant", "API key", "kiosk display"])
+def test_deletion_and_revocation_that_is_sent_twice_has_one_answer(browse: Callable, api: Callable, kind: str) -> None:
+    ada = browse("ada")
+    if kind == "user":
+        question = f"/console/people/{MIA}/delete"
+    elif kind == "grant":
+        question = f"/console/client_manager_building_access/{MOE},1/delete"
+    elif kind == "API key":
+        ada.send("/console/account/api_keys", {"name": "Script", "rights": "read", "days": "30"})
+        question = re.search(r'href="([^"]+/revocation)"', ada.page("/console/account/api_keys"))[1]
+    else:
+        ada.send("/console/devices", {"name": "Hall", "person": MOE, "days": "30"})
+        question = re.search(r'href="([^"]+/revocation)"', ada.page("/console/devices"))[1]
+    page = ada.page(question)
+    action = re.search(r'<form class="card[^"]*" method="post"(?: action="([^"]+)")?', page)[1]
+    sent = Form(page, action).with_({})
+
+    answers = [ada.client.post(action or question, data=sent) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert answers[0].headers["Location"] == answers[1].headers["Location"]
 
 
 def test_other_values_after_back_are_another_submission(browse: Callable, api: Callable) -> None:

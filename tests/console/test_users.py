@@ -35,7 +35,7 @@ def test_preview_counts_only_newly_visible_rows(browse: Callable) -> None:
 
     preview = browse("ada").send("/console/access", {"grant": pair, "pair": pair})
 
-    assert "<b>1</b> inspections" in preview.text
+    assert "<b>1</b> inspection" in preview.text
 
 
 def test_all_and_none_change_a_column(browse: Callable) -> None:

@@ -12,8 +12,9 @@ from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import DATE, TIMESTAMP
 from routes.console.components.tables import Row, RowReference, Table
-from routes.console.components.template_filters import badge, isolated, moment, name, words
+from routes.console.components.template_filters import badge, isolated, moment, name, short, words
 
+LISTED_CHARACTERS_MAX = 4_000
 LONG_CHARACTERS_MIN = 60  # a list shows the first lines of a longer text, and prints all of it
 
 
@@ -75,7 +76,7 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     chosen = [place for place in wide_places if headings[place].sort == table.presentation.slim]
     wide = next(iter((chosen if table.presentation.slim else []) or wide_places), 0)
     if wide:
-        cells = [[replace(row[0], slim=row[wide].text), *row[1:]] for row in cells]
+        cells = [[replace(row[0], slim=short(row[wide].text, LONG_CHARACTERS_MIN)), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
 
 
@@ -110,10 +111,10 @@ def link_cell(table: Table, row: Row) -> Cell:
 
 def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
     """Return the CSS classes of a list's column."""
-    is_number = attribute.type.numeric and attribute.name not in table.references
+    is_number = attribute.type.numeric and attribute.name not in {*table.references, *table.presentation.cells}
     kinds = {
         "n": is_number,
-        "when": attribute.name == table.title_column and not is_text(attribute),
+        "when": attribute.type is DATE or (attribute.type is TIMESTAMP and attribute.name == table.title_column),
         "notes": attribute.info.multiline,
         "wide": attribute.name not in narrow,
     }
@@ -127,6 +128,8 @@ def is_text(attribute: Attribute) -> bool:
 def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     """Return a value in a list. The title is the link to the row's page."""
     cell = value_cell(table, caller, attribute, row)
+    if len(cell.text) > LISTED_CHARACTERS_MAX:
+        cell = replace(cell, text=short(cell.text, LISTED_CHARACTERS_MAX))
     if attribute.name != table.title_column or cell.url:
         return replace(cell, is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
     if is_text(attribute) and row[attribute.name] is not None:
@@ -145,7 +148,7 @@ def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> 
         return reference_cell(caller, table.references[attribute.name], row)
     known = info.allowed_values or info.common_values
     if attribute.name in table.presentation.badges:
-        text = words(value) if value in known else isolated(str(value))
+        text = words(value) if value in known else short(str(value))
         return Cell(text if value else f"No {label_of(attribute).lower()}", badge=badge(value))
     if value is None:
         return Cell("–")

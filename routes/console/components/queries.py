@@ -224,12 +224,6 @@ def update(transaction: Transaction, caller: Caller, name: str, text: str, chang
     return write(transaction, caller, Action.UPDATE, name, text, partial(execute.update, changes=changes))
 
 
-def delete(name: str, text: str) -> int:
-    """Delete the rows that the filters match in an own transaction, and return their number."""
-    with writing() as transaction:
-        return delete_in(transaction, load_caller(transaction), name, text)
-
-
 def delete_in(transaction: Transaction, caller: Caller, name: str, text: str) -> int:
     """Delete the rows that the filters match and return their number."""
     return write(transaction, caller, Action.DELETE, name, text, execute.delete)

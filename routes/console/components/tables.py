@@ -105,6 +105,11 @@ class Table:
         return self.model.plural or words(self.name)
 
     @property
+    def purpose(self) -> str:
+        """What a row is, in a sentence."""
+        return f"{(self.model.__doc__ or '').partition('. ')[0].strip().rstrip('.')}."
+
+    @property
     def path(self) -> str:
         return f"/{self.presentation.path or self.name}"
 

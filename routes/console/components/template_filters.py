@@ -53,6 +53,8 @@ BIDI_CONTROLS: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x2
 """The control characters that change the direction of the text after them."""
 DIRECTIONS: Final = {"R", "AL", "AN"}  # of characters that run from right to left
 DIRECTION_MARKS: Final = "\u200e\u200f\u061c"
+SHORT_CHARACTERS_MAX: Final = 400
+"""Of a name, a type and a status: forms take names of 200 characters, and the API has no limit."""
 ISOLATE: Final = "\u2068{}\u2069"
 
 
@@ -65,7 +67,7 @@ def status(value: object) -> str:
     if value is None:
         return "–"
     text = str(value)
-    return words(text) if text in INSPECTION_STATUSES else text
+    return words(text) if text in INSPECTION_STATUSES else short(text)
 
 
 def type_name(value: object) -> str:
@@ -75,7 +77,7 @@ def type_name(value: object) -> str:
     ('Fire', 'HVAC check', 'Roof')
     """
     text = str(value)
-    return words(text) if text in INSPECTION_TYPES else capital(isolated(text))
+    return words(text) if text in INSPECTION_TYPES else capital(short(text))
 
 
 def words(text: str) -> str:
@@ -108,7 +110,16 @@ def isolated(text: str) -> str:
     return ISOLATE.format(text) if turns else text
 
 
-def name(value: object, characters_max: int | None = None) -> str:
+def cut(text: str, characters_max: int) -> str:
+    return text if len(text) <= characters_max else f"{text[: characters_max - 1].rstrip()}…"
+
+
+def short(text: str, characters_max: int = SHORT_CHARACTERS_MAX) -> str:
+    """Return a text that is not expected to be longer, isolated."""
+    return isolated(cut(text, characters_max))
+
+
+def name(value: object, characters_max: int = SHORT_CHARACTERS_MAX) -> str:
     """Return a name as an isolated text, or a placeholder if nothing of it is visible.
 
     >>> name("Mill Court"), name("Mill Court", 5), name("  "), name("ab\u202ecd")
@@ -117,9 +128,7 @@ def name(value: object, characters_max: int | None = None) -> str:
     text = str(value)
     if not any(character.isprintable() and not character.isspace() for character in text.translate(BIDI_CONTROLS)):
         return NO_NAME
-    if characters_max is not None and len(text) > characters_max:
-        text = f"{text[: characters_max - 1].rstrip()}…"
-    return isolated(text)
+    return short(text, characters_max)
 
 
 def email_parts(text: str) -> list[str]:
@@ -277,7 +286,7 @@ FILTERS: Final[tuple[Callable[..., object], ...]] = (
     type_name,
     words,
     rule,
-    isolated,
+    short,
     name,
     email_parts,
     capital,

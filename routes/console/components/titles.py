@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from routes.console.components.template_filters import isolated, long_day, name, type_name
+from routes.console.components.template_filters import long_day, name, short, type_name
 
 Row = dict[str, Any]
 
@@ -28,7 +28,7 @@ def type_cell(row: Row) -> tuple[str, str]:
 
 def finding_title(row: Row) -> str:
     """Return such as "Smoke alarm, 3D bathroom at Elm Street 5"."""
-    what = ", ".join(isolated(each) for each in (row["item"] or row["description"], row["place"]) if each)
+    what = ", ".join(short(each) for each in (row["item"] or row["description"], row["place"]) if each)
     return at_building(what, row.get("inspections") or {})
 
 
@@ -39,7 +39,7 @@ def schedule_title(row: Row) -> str:
 
 def schedule_name(row: Row) -> str:
     """Return the title of a schedule on the page of its building."""
-    return ", ".join((type_name(row["inspection_type"]), *([isolated(row["title"])] if row["title"] else [])))
+    return ", ".join((type_name(row["inspection_type"]), *([short(row["title"])] if row["title"] else [])))
 
 
 def at_building(what: str, row: Row) -> str:

@@ -150,5 +150,6 @@ def confirm_revocation(caller: Caller, owner: KeyOwner, key_id: str) -> Response
 
 def revoke_api_key(owner: KeyOwner, key_id: str) -> Response:
     with request_deadline().writing() as transaction:
-        api_key.revoke_key(transaction, load_caller(transaction), owner.id, key_id)
+        now = load_caller(transaction)
+        once(transaction, now, "api_keys", lambda: api_key.revoke_key(transaction, now, owner.id, key_id))
     return redirect_to(owner.path, "API key revoked.")

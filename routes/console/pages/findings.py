@@ -19,7 +19,7 @@ from inspections import findings
 from inspections.deadlines import end_of_day
 from inspections.findings import Move
 from models.types import InvalidInput, read_date
-from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
+from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, MADE, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
 from routes.console.components import downloads, queries
 from routes.console.components.bulk import ask_for_ticks, chosen_ids, return_path
 from routes.console.components.fields import Field, FormValues
@@ -28,7 +28,7 @@ from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import Pairs, Undo, bp
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import counted, deadline
+from routes.console.components.template_filters import counted, deadline, moment
 from routes.console.components.titles import finding_title
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
@@ -37,6 +37,7 @@ from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"
+EVENTS = "finding_events"
 SHOWN_MAX = 200
 FIRST_VIEW = "status=eq.open"
 COLUMNS = "select=id,inspection_id,place,item,description,severity,status,due_at"
@@ -67,6 +68,17 @@ MOVES: Mapping[str, FindingMove] = {
 }
 """The moves by the kind of event that they add."""
 
+EVENT_WORDS: Mapping[str, str] = {
+    MADE: "Found",
+    FIXED: "Marked fixed",
+    VERIFIED: "Verified",
+    WAIVED: "Waived",
+    REOPENED: "Reopened",
+    EXTENDED: "Deadline extended",
+    REMARK: "Remark",
+}
+"""What happened, by the kind of an event."""
+
 
 # Deadlines
 
@@ -94,13 +106,42 @@ def due_cell(row: Row) -> tuple[str, str]:
 
 def named_deadlines() -> dict[tuple[str, str], Pairs]:
     """Return the filters of the list by deadline, as of now."""
-    moment, today = now(), local_day(current_time())
-    since = ("due_at", f"gte.{moment.isoformat()}")
+    begin, today = now(), local_day(current_time())
+    since = ("due_at", f"gte.{begin.isoformat()}")
     return {
-        ("due_at", "late"): (("due_at", f"lt.{moment.isoformat()}"),),
+        ("due_at", "late"): (("due_at", f"lt.{begin.isoformat()}"),),
         ("due_at", "today"): (since, ("due_at", f"lt.{start_of(today + datetime.timedelta(1)).isoformat()}")),
         ("due_at", "week"): (since, ("due_at", f"lt.{start_of(today + datetime.timedelta(7)).isoformat()}")),
     }
+
+
+# Visits and events
+
+
+def add_visit_titles(caller: Caller, rows: list[Row], column: str) -> None:
+    """Add the titles of the inspections that a column of rows names, as far as the caller sees them."""
+    ids = {row[column] for row in rows if row.get(column) is not None}
+    table = table_of("inspections")
+    text = f"select={table.title_select}&id=in.({','.join(map(str, ids))})"
+    visits = queries.select_rows(caller, table.name, text, limit=len(ids)).rows if ids else []
+    titles = {visit["id"]: table.title(visit) for visit in visits}
+    for row in rows:
+        row[f"{column}_title"] = titles.get(row.get(column))
+
+
+def titled_visit(row: Row, column: str, noun: str) -> tuple[str, str]:
+    """Return the title of an inspection with its link; the inspection of a case is its first visit."""
+    if row[column] is None:
+        return "–", ""
+    title = row[f"{column}_title"]
+    return (title, f"{PATH}/inspections/{row[column]}") if title is not None else (f"{noun} {row[column]}", "")
+
+
+@own_view(EVENTS, "")
+def list_events(table: Table, caller: Caller) -> Response:
+    return list_page(
+        table, caller, more=MoreFilters({"kind": {f"eq.{kind}": text for kind, text in EVENT_WORDS.items()}})
+    )
 
 
 def views() -> list[tuple[str, str]]:
@@ -282,12 +323,21 @@ PRESENTATIONS[NAME] = Presentation(
     title_references=("inspection_id",),
     badges=("severity", "status"),
     orders={"inspection_id": "inspections(buildings)"},
-    cells={"due_at": due_cell},
+    prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
+    cells={"due_at": due_cell, "case_id": lambda row: titled_visit(row, "case_id", "Case")},
     hidden=("ref",),
     slim="place",
     without_field=("ref",),
     related=lambda caller, column, row: False,
 )
-PRESENTATIONS["finding_events"] = Presentation(
-    part_of="finding_id", related=lambda caller, column, row: column == "finding_id"
+PRESENTATIONS[EVENTS] = Presentation(
+    part_of="finding_id",
+    related=lambda caller, column, row: column == "finding_id",
+    title=lambda row: f"{EVENT_WORDS[row['kind']]}, {moment(row['at'])}",
+    title_columns=("kind",),
+    prepare=lambda caller, rows: add_visit_titles(caller, rows, "inspection_id"),
+    cells={
+        "kind": lambda row: (EVENT_WORDS[row["kind"]], ""),
+        "inspection_id": lambda row: titled_visit(row, "inspection_id", "Inspection"),
+    },
 )

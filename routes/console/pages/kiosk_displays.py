@@ -84,7 +84,8 @@ def confirm_display_revocation(caller: Caller, key: str) -> Response:
 @auth.requires_administrator(writes=True)
 def revoke_kiosk_display(caller: Caller, key: str) -> Response:
     with writing() as transaction:
-        kiosk_display.revoke_display(transaction, load_caller(transaction), key)
+        now = load_caller(transaction)
+        once(transaction, now, "devices", lambda: kiosk_display.revoke_display(transaction, now, key))
     return redirect_to("/devices", "Kiosk display revoked.")
 
 

@@ -21,7 +21,7 @@ from routes.console.components.lists import list_page
 from routes.console.components.quick_entry import QUICK_FORMS, QuickForm
 from routes.console.components.records import RecordForm
 from routes.console.components.tables import PRESENTATIONS, Presentation, Row, Section, Table
-from routes.console.components.template_filters import capital, counted, isolated, name
+from routes.console.components.template_filters import capital, counted, name, short
 from routes.console.pages.rows import own_form, own_view
 
 READINGS, CHECKS, INSTRUMENTS, LIMITS = "reports_lead", "calibration_checks", "xrf_instruments", "xrf_limits"
@@ -109,7 +109,7 @@ def check_form(table: Table, caller: Caller) -> RecordForm:
 
 def describe_reading(row: Row) -> str:
     number = row["reading_no"] if row["reading_no"] is not None else row["id"]
-    return f"reading {number}" + (f", {capital(isolated(row['result']))}" if row["result"] else "")
+    return f"reading {number}" + (f", {capital(short(row['result']))}" if row["result"] else "")
 
 
 QUICK_FORMS[READINGS] = QuickForm(

@@ -10,7 +10,9 @@ from flask.blueprints import BlueprintSetupState
 
 from access import policy
 from access.caller import Caller
+from access.decorators import load_caller
 from access.roles import Role
+from engine.current import writing
 from engine.query.rule import Action
 from inspections.imports.mapping import TARGETS
 from models import AuditLog
@@ -20,6 +22,7 @@ from routes.console.components.lists import Link, list_page
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.quick_entry import QUICK_FORMS, quick_entry
 from routes.console.components.records import require_row, require_written
+from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import capital, short_title
 from routes.console.session import auth
@@ -136,7 +139,7 @@ def delete_page(table: Table, caller: Caller, key: object) -> Response:
         referred = row[foreign_key.referred_column]
         count = queries.count_rows(caller, other.name, f"{foreign_key.column}=eq.{referred}")
         counts = takes if foreign_key.ondelete == "CASCADE" else stops
-        label = "access grants" if other.model.grant is not None else other.plural.lower()
+        label = "access grant" if other.model.grant is not None else other.plural.lower().removesuffix("s")
         counts[label] = counts.get(label, 0) + count
     return render_page(
         "delete.html",
@@ -148,9 +151,17 @@ def delete_page(table: Table, caller: Caller, key: object) -> Response:
 
 
 def delete_row(table: Table, caller: Caller, key: object) -> Response:
-    row = require_row(caller, Action.DELETE, table.name, table.filters(key), f"select={table.select('*')}")
-    require_written(queries.delete(table.name, table.filters(key)))
-    return redirect_to(table.home(row), f"{short_title(capital(table.describe(row)))} deleted.")
+    filters = table.filters(key)
+    with writing() as transaction:
+        now = load_caller(transaction)
+
+        def delete() -> list[str]:
+            row = require_row(now, Action.DELETE, table.name, filters, f"select={table.select('*')}")
+            require_written(queries.delete_in(transaction, now, table.name, filters))
+            return [table.home(row), f"{short_title(capital(table.describe(row)))} deleted."]
+
+        home, done = once(transaction, now, table.name, delete)
+    return redirect_to(home, done)
 
 
 VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (

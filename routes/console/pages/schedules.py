@@ -42,6 +42,7 @@ from routes.console.components.records import (
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, counted, interval, lateness, name, status, type_name
 from routes.console.components.titles import schedule_name, schedule_title, type_cell
+from routes.console.pages.findings import add_visit_titles, titled_visit
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -320,5 +321,8 @@ PRESENTATIONS[NAME] = Presentation(
     related=lambda caller, column, row: column != "building_id",
 )
 PRESENTATIONS[PLANS] = Presentation(
-    part_of="inspection_id", related=lambda caller, column, row: column != "inspection_id"
+    part_of="inspection_id",
+    related=lambda caller, column, row: column != "inspection_id",
+    prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
+    cells={"case_id": lambda row: titled_visit(row, "case_id", "Case")},
 )

@@ -1,7 +1,8 @@
 // Keeps what a user types in a form on this device until the server has taken it. A form that is submitted without
-// network stays on the page, and is sent when the network is back. Passwords are not kept.
+// network stays on the page, and is sent when the network is back. Passwords are not kept. The drafts are in IndexedDB:
+// a killed browser loses the last seconds of localStorage.
 "use strict";
-const PREFIX = "draft:";
+const STORE = "drafts";
 const RETRY_MS = 3000;
 const TIMEOUT_MS = 5000;
 const KEPT_MS = 7 * 24 * 3600 * 1000;
@@ -9,6 +10,7 @@ const SKIPPED_TYPES = ["hidden", "password", "submit", "button", "reset", "file"
 const SCRIPT_URL = document.currentScript.src;
 const passed = new WeakSet();
 const waiting = new WeakSet();
+const typed = new WeakSet();
 
 function submissionField(form) {
   return form.querySelector('input[name="submission"]');
@@ -21,7 +23,7 @@ function userOf(submission) {
 function keyOf(form) {
   const action = new URL(form.getAttribute("action") || window.location.href, window.location.href);
   ["done", "signature", "undo"].forEach((name) => action.searchParams.delete(name));
-  return PREFIX + userOf(submissionField(form).value) + ":" + action.pathname + action.search;
+  return userOf(submissionField(form).value) + ":" + action.pathname + action.search;
 }
 
 function keptFields(form) {
@@ -38,27 +40,46 @@ function draftForms() {
   );
 }
 
-function readDraft(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key));
-  } catch (error) {
-    return null;
-  }
+const database = new Promise((resolve, reject) => {
+  const request = indexedDB.open("walkthrough", 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(STORE);
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+
+// Calls `change` with the store of the drafts and commits. The page may close before the promise is settled.
+async function changeDrafts(change) {
+  const transaction = (await database).transaction(STORE, "readwrite");
+  change(transaction.objectStore(STORE));
+  transaction.commit();
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error);
+  });
+}
+
+async function readDrafts() {
+  const store = (await database).transaction(STORE).objectStore(STORE);
+  const [keys, drafts] = await Promise.all(
+    [store.getAllKeys(), store.getAll()].map(
+      (request) =>
+        new Promise((resolve, reject) => {
+          request.onsuccess = () => resolve(request.result);
+          request.onerror = () => reject(request.error);
+        })
+    )
+  );
+  return new Map(keys.map((key, at) => [key, drafts[at]]));
 }
 
 function keepDraft(form) {
   const fields = keptFields(form).map((each) => [each.name, each.value, isChoice(each) && each.checked]);
   const seen = [...form.querySelectorAll('input[name="seen"]')].map((each) => each.value);
   const draft = { at: Date.now(), submission: submissionField(form).value, fields, seen };
-  try {
-    localStorage.setItem(keyOf(form), JSON.stringify(draft));
-  } catch (error) {
-    showNote(form, "This device has no room to keep what you type.");
-  }
-}
-
-function draftKeys() {
-  return Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+  const key = keyOf(form);
+  changeDrafts((store) => store.put(draft, key)).catch(() =>
+    showNote(form, "This device has no room to keep what you type.")
+  );
 }
 
 function showNote(form, text) {
@@ -74,9 +95,7 @@ function showNote(form, text) {
 }
 
 // A field of the form that has the name and, for a choice, the value of a kept one. Each field is matched once.
-function restoreDraft(form) {
-  const draft = readDraft(keyOf(form));
-  if (!draft) return;
+function restoreDraft(form, draft) {
   const rest = keptFields(form);
   let isChanged = false;
   draft.fields.forEach(([name, value, isChecked]) => {
@@ -101,17 +120,25 @@ function restoreDraft(form) {
   discard.type = "button";
   discard.className = "quiet";
   discard.textContent = "Discard";
-  discard.addEventListener("click", () => {
-    localStorage.removeItem(keyOf(form));
+  discard.addEventListener("click", async () => {
+    await changeDrafts((store) => store.delete(keyOf(form)));
     window.location.reload();
   });
   note.append(discard);
 }
 
-function removeDrafts(isRemoved) {
-  draftKeys().forEach((key) => {
-    const draft = readDraft(key);
-    if (!draft || Date.now() - draft.at > KEPT_MS || isRemoved(draft)) localStorage.removeItem(key);
+// Removes old drafts and that of the saved submission, and puts the others back in their forms.
+async function restoreDrafts(saved) {
+  const drafts = await readDrafts();
+  const isOver = (draft) => Date.now() - draft.at > KEPT_MS || draft.submission.split(":")[1] === saved;
+  const over = [...drafts.keys()].filter((key) => isOver(drafts.get(key)));
+  if (over.length) changeDrafts((store) => over.forEach((key) => store.delete(key)));
+  over.forEach((key) => drafts.delete(key));
+  // The server has filled in a form that it refused.
+  if ("refused" in document.getElementById("main").dataset) return;
+  draftForms().forEach((form) => {
+    const draft = drafts.get(keyOf(form));
+    if (draft && !typed.has(form)) restoreDraft(form, draft);
   });
 }
 
@@ -156,7 +183,8 @@ async function sendWhenInReach(form, submitter) {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches(".who")) {
-    removeDrafts((draft) => userOf(draft.submission) === form.dataset.user);
+    const user = form.dataset.user;
+    changeDrafts((store) => store.delete(IDBKeyRange.bound(`${user}:`, `${user};`))); // ";" follows ":"
     return;
   }
   if (!submissionField(form)) return;
@@ -171,7 +199,9 @@ document.addEventListener("submit", (event) => {
 ["input", "change"].forEach((name) =>
   document.addEventListener(name, (event) => {
     const form = event.target.form;
-    if (form && draftForms().includes(form)) keepDraft(form);
+    if (!form || !draftForms().includes(form)) return;
+    typed.add(form);
+    keepDraft(form);
   })
 );
 
@@ -186,7 +216,4 @@ window.addEventListener("pageshow", () => {
   document.querySelectorAll("form[data-is-sent]").forEach((form) => delete form.dataset.isSent);
 });
 
-const saved = savedSubmission();
-removeDrafts((draft) => saved !== "" && draft.submission.split(":")[1] === saved);
-// The server has filled in a form that it refused.
-if (!("refused" in document.getElementById("main").dataset)) draftForms().forEach(restoreDraft);
+restoreDrafts(savedSubmission());

@@ -1,0 +1,125 @@
+"""Every kind of page in Chromium, light and dark, on three screens, with long names: no axe violation, no overflow.
+
+The tests skip with a reason if no browser or no axe-core is available.
+"""
+
+import fcntl
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.clients.node import UNREACHABLE
+from tests.clients.server import KEYS
+from tests.conftest import MIA, MOE
+from tests.console.conftest import Service
+from tests.console.kinds_of_pages import PAGES
+
+pytestmark = pytest.mark.slow
+
+HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
+JS = Path(__file__).parent / "js"
+AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
+INSTALL_SECONDS_MAX = 120
+SCREENS = ((390, 844), (1366, 768), (1920, 1080))
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
+  const edges = each.getBoundingClientRect();
+  return edges.width && edges.right > document.documentElement.clientWidth + 1
+    && !each.closest('.scroll, .vh, nav, .skip');
+}).slice(0, 2).map(each => `${each.tagName}.${each.className} ${each.textContent.trim().slice(0, 30)}`)"""
+SMALL = """[...document.querySelectorAll('button, input:not([type=hidden]), select, textarea, a.button, nav a')]
+  .filter(each => each.offsetParent && !each.closest('label') && each.getBoundingClientRect().height < 43.5)
+  .map(each => each.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Return the source of axe-core; install it from the npm registry once."""
+    npm = shutil.which("npm")
+    with (JS / "package-lock.json").open() as guard:  # several test processes may run at once
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        if not AXE.exists():
+            if npm is None:
+                pytest.skip("npm is not installed: axe-core is not available")
+            command = [npm, "ci", "--no-audit", "--no-fund", "--prefer-offline", "--fetch-retries=1"]
+            ran = subprocess.run(
+                command, cwd=JS, capture_output=True, text=True, timeout=INSTALL_SECONDS_MAX, check=False
+            )
+            if ran.returncode and (cause := UNREACHABLE.search(ran.stdout + ran.stderr)):
+                pytest.skip(f"the npm registry cannot be reached ({cause[0]}): no axe-core")
+            assert ran.returncode == 0, f"npm ci failed: {ran.stdout}{ran.stderr}"
+    return AXE.read_text(encoding="utf-8")
+
+
+RUN_AXE = """async (rules) => (await axe.run(document, {
+  runOnly: rules,
+  resultTypes: ["violations"],
+})).violations.map(each => [each.impact, each.id, each.nodes.length, each.nodes[0].html])"""
+ALL_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {"light": ALL_RULES, "dark": ["color-contrast"]}
+"""What a scheme may violate. The other rules do not depend on colours."""
+
+
+@pytest.fixture(scope="module")
+def long_names(service: Service) -> int:
+    """Names of 60 and of 200 characters without a break, and a visit of today. Return the number of the visit."""
+    half, whole = "W" * 60, "M" * 200
+    for path, row in {
+        "clients?id=eq.1": {"name": half},
+        "clients?id=eq.2": {"name": whole},
+        "buildings?id=eq.1": {"name": whole, "address": whole, "city": half},
+        "buildings?id=neq.1": {"name": half, "address": whole},
+        "inspectors?id=eq.1": {"name": half, "email": f"{half}@x.example", "firm": whole},
+        "inspectors?id=eq.2": {"name": whole, "user_id": MIA},
+        f"users?id=eq.{MOE}": {"name": whole},
+        f"users?id=eq.{MIA}": {"name": half},
+        "inspections?id=eq.1": {"notes": whole, "inspection_type": half, "status": whole},
+        "findings?id=lt.3": {"item": half, "place": whole, "description": whole},
+        "schedules?id=eq.1": {"title": whole, "basis": whole},
+        "reports_lead?id=eq.1": {"result": whole},
+    }.items():
+        answer = httpx.patch(f"{service.url}/{path}", headers=HEADS, json=row)
+        assert answer.status_code == 204, answer.text
+    today = f"{datetime.now(UTC).date()}"
+    visit = {
+        "building_id": 1,
+        "inspection_type": "fire",
+        "status": "scheduled",
+        "date_visited": today,
+        "inspector_id": 2,
+    }
+    made = httpx.post(f"{service.url}/inspections", headers={**HEADS, "Prefer": "return=representation"}, json=visit)
+    assert made.status_code == 201, made.text
+    return int(made.json()[0]["id"])
+
+
+@pytest.mark.parametrize("who", ["root", "moe", "mia"])
+def test_pages_are_accessible_and_as_wide_as_each_screen(
+    open_page: Callable, axe: str, long_names: int, who: str
+) -> None:
+    page = open_page(who)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    visit = f"/console/inspections/{long_names}"
+    pages = [*PAGES[who], "/console/sign-in"] if who != "mia" else ["/console/visits", visit, f"{visit}/close_visit"]
+    found: list[tuple] = []
+    for path in pages:
+        page.goto(path)
+        page.evaluate(axe)
+        found += [(path, "small", each) for each in page.evaluate(SMALL)]
+        for width, height in SCREENS:
+            page.set_viewport_size({"width": width, "height": height})
+            if (over := page.evaluate(OVERFLOW)) > 0:
+                found.append((path, width, "wider than the screen", over, page.evaluate(WIDER)))
+            for scheme, rules in RULES.items():
+                page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                found += [(path, width, scheme, *fault) for fault in page.evaluate(RUN_AXE, rules)]
+
+    assert found == [], "\n".join(map(str, found))
+    assert [each for each in complaints if "404" not in each and "401" not in each] == []
