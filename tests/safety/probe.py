@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tests.conftest import CAST, DATASET
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request
-from tests.support.columns import COLUMNS, MODELLED_TABLES
+from tests.support.columns import MODELLED_TABLES
+from tests.support.worlds import with_all_columns
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 ROLLBACK_PREFERENCE = "tx=rollback, return=representation"
@@ -31,10 +32,7 @@ class Probe:
 
 def cast_world() -> dict:
     world = json.loads(DATASET.read_text())
-    rows = {
-        table: [{column: row.get(column) for column in COLUMNS[table]} for row in world[table]]
-        for table in MODELLED_TABLES
-    }
+    rows = {table: [with_all_columns(table, row) for row in world[table]] for table in MODELLED_TABLES}
     rows["users"].sort(key=lambda row: row["role"] != "super_admin")
     return rows
 

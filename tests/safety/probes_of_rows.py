@@ -329,6 +329,8 @@ CALLS: list[tuple] = [
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 403), ("mia", 404))],
     *[(who, "close_visit", {"p_inspection_id": 3, "p_status": "completed"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 403), ("mia", 404))],
+    *[(who, "lead_summary", {"p_inspection_id": 2}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
     *[(who, "report_gaps", {"p_inspection_id": 2, "p_rule": "VA"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
 ]  # fmt: skip

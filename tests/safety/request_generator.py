@@ -204,6 +204,7 @@ class RequestGenerator(ReadGenerator):
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
             ("assign_to_client_manager",
              {"manager_id": person, "building_ids": building_ids, "inspection_ids": inspection_ids}),
+            ("lead_summary", {"p_inspection_id": inspection}),
             ("report_gaps", {"p_inspection_id": inspection, "p_rule": rng.choice(("federal", "VA", "MN", "MI"))}),
             self.import_call(),
         ))  # fmt: skip

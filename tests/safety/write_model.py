@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
-from tests.support.worlds import GRANTS
+from tests.support.worlds import GRANTS, with_all_columns
 
 TIMESTAMPED_TABLES = ("clients", "users", "buildings", "inspections", "schedules", "findings")
 REFERENCES = {
@@ -124,7 +124,8 @@ def with_defaults(table: str, row: dict, user: dict, now: str) -> dict:
     if table in oracle.KEYS:
         return {"assigned_by": user["id"], "assigned_at": now, **row}
     timestamps = {"created_at": now, "updated_at": now} if table in TIMESTAMPED_TABLES else {}
-    return {"id": None, **timestamps, **row}
+    new = {"id": None, **timestamps, **row}
+    return with_all_columns(table, new) if table in ("clients", "reports_lead") else new
 
 
 def check_constraints(world: dict, table: str, row: dict, old: dict | None) -> None:
