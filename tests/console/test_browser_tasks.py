@@ -168,7 +168,7 @@ def test_search_sort_and_csv(open_page: Callable) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Type").click()
     assert "order=inspection_type.asc" in page.url
-    assert page.get_by_role("link", name="Harbor House").count() == 3
+    assert page.get_by_role("link", name="Harbor House", exact=True).count() == 3
 
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Download CSV").click()
