@@ -123,3 +123,8 @@ class UnfitCell(Fault):
 
 class SkippedLines(Fault):
     """A warning: lines of a file that are not imported."""
+
+
+class ReportTooLarge(Fault):
+    def __init__(self, rows_max: int, table: str) -> None:
+        super().__init__(f"A report has at most {rows_max:,} rows of {table}.")

@@ -13,11 +13,11 @@ from access.functions import function
 from access.parameters import choice, required_parameter
 from access.policy import EVERY_ROLE
 from engine import execute
-from engine.interface.faults import ResponseTooLarge
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.shape import Filter, Node, OrderTerm, Query, Shape
 from engine.query.statement import Binding
+from inspections.faults import ReportTooLarge
 from inspections.lead.summary import LeadRows, read_lead
 from inspections.reports.content import (
     FINDINGS_REPORT,
@@ -45,7 +45,7 @@ from inspections.visits import read_visit
 from models.types import BIGINT
 from models.vocabulary import LEAD
 
-ROWS_MAX = 20_000
+ROWS_MAX = 10_000
 """The rows of one table in a report."""
 
 Row = dict[str, Any]
@@ -68,7 +68,7 @@ def report_gaps(transaction: Transaction, caller: Caller, inspection_id: int, ru
 def read_report(
     transaction: Transaction, caller: Caller, inspection_id: int, kind: str | None = None, rule: str | None = None
 ) -> InspectionReport:
-    """Return a report of a visible inspection. Raise NoSuchRow, or ResponseTooLarge above ROWS_MAX rows of a table.
+    """Return a report of a visible inspection. Raise NoSuchRow or ReportTooLarge.
 
     The kind follows from the inspection's type by default, and the rule from the building's state.
     """
@@ -142,7 +142,7 @@ def reported_instruments(rows: ReadRows, lead: LeadRows) -> tuple[ReportedInstru
 def visible_rows(
     transaction: Transaction, caller: Caller, table: str, column: str, values: Collection[int | None], *order: str
 ) -> list[Row]:
-    """Return the rows with one of the values that the caller reads. Raise ResponseTooLarge above ROWS_MAX rows."""
+    """Return the rows with one of the values that the caller reads. Raise ReportTooLarge above ROWS_MAX rows."""
     texts = tuple(str(each) for each in values if each is not None)
     if not texts:
         return []
@@ -152,7 +152,7 @@ def visible_rows(
         transaction, caller.rule, binding, relation=catalog().relations[table], query=Query(Shape(node)), count=False
     )
     if selected.shown > ROWS_MAX:
-        raise ResponseTooLarge
+        raise ReportTooLarge(ROWS_MAX, table)
     return [json.loads(row) for row in selected.rows]
 
 

@@ -110,6 +110,7 @@ STATUSES: dict[type[Fault], tuple[int, str]] = {
     faults.VisitNotSkippable: (400, "23514"),
     faults.MoveNotAllowed: (400, "23514"),
     faults.InspectorNotManager: (400, "23514"),
+    faults.ReportTooLarge: (400, "54000"),
     faults.UnreadableFile: (400, "22P04"),
     faults.InvalidImport: (400, "22023"),
     faults.UnfitCell: (400, "22P02"),

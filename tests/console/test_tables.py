@@ -206,6 +206,6 @@ def test_reference_is_found_by_name_if_there_are_many(
 def test_child_forms_stay_on_the_page_of_the_parent(browse: Callable) -> None:
     ada = browse("ada")
 
-    made = ada.fill_in("/console/reports_lead/new?inspection_id=2", {"gun_id": "5"})
+    made = ada.fill_in("/console/reports_lead/new?inspection_id=2", {"gun_id": "5", "lead_mg_cm2": "0.3"})
 
     assert made.headers["Location"].startswith("/console/inspections/2")

@@ -212,6 +212,14 @@ def test_other_formats_are_refused(reports: Callable) -> None:
     assert read(reports, "ada", LEAD, accept="text/csv").refusal[:2] == (406, "PGRST107")
 
 
+def test_report_with_too_many_rows_is_refused(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspections.reports.reports.ROWS_MAX", 1)
+
+    refused = read(reports, "ada", LEAD)
+
+    assert refused.refusal == (400, "54000", "A report has at most 1 rows of reports_lead.")
+
+
 def test_report_needs_a_token(reports: Callable) -> None:
     answer = reports("ada").get(f"/reports/inspections/{LEAD}", headers={"Authorization": None})
 
