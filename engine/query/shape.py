@@ -115,8 +115,7 @@ def filter_count(condition: Condition) -> int:
 class OrderTerm:
     """A term of `order`: `column.desc.nullslast`, or `embed(column).desc` for a to-one embed.
 
-    The console alone makes the last two. `ranked` is the order of the column's allowed values. `through` is a relation
-    to which the embed refers: `column` is a column of its row.
+    Only the console orders by rank of the allowed values, or `through` a row to which the embedded row refers.
     """
 
     column: str

@@ -15,6 +15,7 @@ from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
 from routes.console.components.list_query import parse_list_query
 from routes.console.components.lists import listing_of
+from routes.console.components.row_choice import RowChoice
 from routes.console.components.row_filters import RowFilter
 from routes.console.components.tables import table_of
 from tests.conftest import UNKNOWN_USER_ID
@@ -125,10 +126,11 @@ def test_reserved_parameters_are_no_filters(browse_shared: Callable) -> None:
 
 
 ROOT = Caller(UNKNOWN_USER_ID, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+CHOICE = RowChoice(ROOT, table_of("buildings"))
 BY_ROW = [
-    RowFilter("inspector_id", "Inspector", {"eq.1": "Ines", "is.null": "No inspector"}, "inspectors.name"),
-    RowFilter("building_id", "Building", {}, "buildings.name"),
-    RowFilter("buildings.client_id", "Client", {}, ""),
+    RowFilter("inspector_id", "Inspector", {"eq.1": "Ines", "is.null": "No inspector"}, "inspectors.name", CHOICE),
+    RowFilter("building_id", "Building", {}, "buildings.name", CHOICE),
+    RowFilter("buildings.client_id", "Client", {}, "", CHOICE),
 ]
 NAMES = (
     "inspector_id",

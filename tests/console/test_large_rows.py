@@ -81,7 +81,7 @@ def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
     ada = browse("ada")
 
     assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page("/console/inspections/new")
-    assert "Enter the number or the full name." in ada.page("/console/inspections/new")
+    assert "Type a part of the name or the address to choose, or the number." in ada.page("/console/inspections/new")
     assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
     assert ">All client manager building access</a>" in ada.page(f"/console/people/{MOE}")
 

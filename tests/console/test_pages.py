@@ -144,6 +144,7 @@ def test_every_page_is_covered(app: Flask) -> None:
 
     covered = {urls.match(path.split("?")[0], return_rule=True)[0].rule for path, _ in PAGES}
     covered |= {page.rule for page in generic_pages()}
+    covered |= {f"{page.rule}/suggest" for page in generic_pages() if page.suffix == ""}
 
     assert covered == pages - PUBLIC_PATHS
 

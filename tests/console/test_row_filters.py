@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from routes.console.components import lists, row_filters
+from routes.console.components import lists, row_choice
 
 PATH = "/console/inspections"
 
@@ -66,7 +66,7 @@ def test_lists_offer_the_rows_that_the_caller_sees(browse_shared: Callable, who:
 def test_too_many_rows_are_filtered_by_a_part_of_the_name(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_filters, "CHOICES_MAX", 1)
+    monkeypatch.setattr(row_choice, "CHOICES_MAX", 1)
     root = browse_shared("root")
 
     by_name = root.narrow(PATH, {"has_buildings.name": " harbor "}).text

@@ -192,7 +192,7 @@ def test_planned_or_made_visit_needs_a_date(browse: Callable, api: Callable, sta
 def test_reference_is_found_by_name_if_there_are_many(
     browse: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("routes.console.components.records.CHOICES_MAX", 1)
+    monkeypatch.setattr("routes.console.components.row_choice.CHOICES_MAX", 1)
     ada = browse("ada")
 
     made = ada.send("/console/inspections/new", {"building_id": "mill court", "inspection_type": "fire"})
@@ -201,6 +201,15 @@ def test_reference_is_found_by_name_if_there_are_many(
 
     unknown = ada.send("/console/inspections/new", {"building_id": "nowhere", "inspection_type": "fire"})
     assert (unknown.status_code, "no row has this name" in unknown.text) == (400, True)
+
+
+@pytest.mark.parametrize("who", ROLES)
+def test_suggestions_open_for_permitted_roles_only(browse_shared: Callable, who: str) -> None:
+    lists = [page for page in PAGES if page.suffix == ""]
+
+    answers = {page.path: browse_shared(who).get(f"{page.path}/suggest?q=a").status_code for page in lists}
+
+    assert answers == {page.path: 200 if page.permits(who) else 403 for page in lists}
 
 
 def test_child_forms_stay_on_the_page_of_the_parent(browse: Callable) -> None:

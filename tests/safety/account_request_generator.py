@@ -35,7 +35,7 @@ class AccountRequestGenerator(RequestGenerator):
         draw = self.rng.choice(
             (
                 self.console_page,
-                self.console_page,
+                self.console_list,
                 self.console_form,
                 self.admin_request,
                 self.audit_log_request,
@@ -118,7 +118,7 @@ class AccountRequestGenerator(RequestGenerator):
         building, inspection = self.random_value("buildings"), self.random_value("inspections")
         user_id, reading = self.random_user_id(), self.random_value("reports_lead")
         word, user_name = escaped(self.random_word()), escaped(self.random_user_name())
-        search = f"or=(notes.ilike.*{word}*,sought.not.is.null)&sought.name=ilike.*{word}*"
+        search = f"q={word}"
         path = self.rng.choice((
             f"/?from={self.random_value('inspections', 'date_visited')}",
             f"/buildings/{building}", f"/buildings/{building}/edit", f"/buildings/{building}/delete",
@@ -139,6 +139,35 @@ class AccountRequestGenerator(RequestGenerator):
         ))  # fmt: skip
         return make_request("GET", f"/console{path}", cookie=self.cookie)
 
+    def console_list(self) -> HttpRequest:
+        """Return a list with a search, an order and a filter, its file, or the suggestions of a field."""
+        words = "+".join(escaped(self.random_word()) for _ in range(self.rng.choice((1, 1, 2))))
+        path, orders = self.rng.choice((
+            ("inspections", ("buildings(name).asc", "inspectors(name).desc", "status.asc")),
+            ("findings", ("severity.asc", "severity.desc", "inspections(buildings).asc")),
+            ("findings", ("inspections(buildings).desc", "inspections(buildings).asc")),
+            ("buildings", ("clients(name).asc", "city.desc")),
+            ("schedules", ("buildings(name).desc", "unit.asc")),
+            ("reports_lead", ("inspections(date_visited).desc",)),
+            ("finding_events", ("findings(description).asc", "users(name).desc")),
+            ("client_manager_building_access", ("manager_id_row(name).asc", "assigned_by_row(name).desc")),
+            ("people", ("clients(name).asc", "role.desc")),
+            ("inspectors", ("email.asc",)),
+            ("clients", ("name.desc",)),
+        ))  # fmt: skip
+        if self.chance(0.4):
+            within = self.rng.choice(("", "&within=update"))
+            return make_request("GET", f"/console/{path}/suggest?q={words}{within}", cookie=self.cookie)
+        filters = (
+            f"q={words}",
+            f"order={self.rng.choice(orders)}",
+            f"building_id=in.({self.random_value('buildings')},{self.random_value('buildings')})",
+            f"has_buildings.name=x,+number+{self.random_value('buildings')}",
+        )
+        query = "&".join(each for each in filters if self.chance(0.5))
+        suffix = ".csv" if self.chance(0.2) else ""
+        return make_request("GET", f"/console/{path}{suffix}?{query}", cookie=self.cookie)
+
     def console_form(self) -> HttpRequest:
         building, inspection = self.random_value("buildings"), self.random_value("inspections")
         user_id, reading = self.random_user_id(), self.random_value("reports_lead")
@@ -149,6 +178,7 @@ class AccountRequestGenerator(RequestGenerator):
             (f"/buildings/{building}/edit", {"name": "New"}),
             (f"/buildings/{building}/delete", {}),
             ("/inspections/new", {"building_id": building, "inspection_type": "fire"}),
+            ("/inspections/new", {"building_id": self.random_word(), "inspection_type": "fire"}),
             (f"/inspections/{inspection}/edit", {"building_id": building, "inspection_type": "fire"}),
             (f"/inspections/{inspection}/status", {"status": "failed"}),
             (f"/inspections/{inspection}/delete", {}),

@@ -14,11 +14,16 @@ import pytest
 
 from access import explain
 from access.accounts import administration, people
+from access.caller import Caller
+from access.policy import AccessRule
+from access.roles import GRANT_PROFILES, Role
 from access.session import caller_of_user
 from engine.current import reading
+from engine.query.read.planner import Planner
 from engine.query.rule import Action
 from models.types import InvalidInput
-from routes.console.components import user_choice
+from routes.console.components import queries, row_choice, user_choice
+from routes.console.components.list_query import SEARCH_EMBED
 from tests.safety.account_request_generator import AccountRequestGenerator, insert_session_state
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.hypothesis_settings import scaled_count
@@ -76,8 +81,11 @@ def compare_worlds(
     kept = [with_hidden_values(each, user) for each in worlds]
     comparison = WorldComparison(seed, user, instances, kept, spies, PairedUuids(uuid_source))
     generator = AccountRequestGenerator(rng, Vocabulary.from_worlds(seen, *worlds), user, seen["users"])
-    for _ in range(PAIRS_PER_WORLD):
-        comparison.compare(generator.request())
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % 2:
+            patch.setattr(row_choice, "CHOICES_MAX", 0)
+        for _ in range(PAIRS_PER_WORLD):
+            comparison.compare(generator.request())
     comparison.compare(AUDIT_LOG_REQUEST)
     return comparison.statuses
 
@@ -107,7 +115,7 @@ def test_hidden_rows_do_not_change_account_and_console_responses_long(
     assert answered[2] > len(seeds) * PAIRS_PER_WORLD / 5
 
 
-# ── controls: three planted leaks, each of which must be detected ────────────────────────────────────────
+# ── controls: five planted leaks, each of which must be detected ─────────────────────────────────────────
 
 
 def hidden_user_is_forbidden_not_missing(patch: pytest.MonkeyPatch) -> None:
@@ -150,10 +158,44 @@ def unknown_email_is_refused_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(user_choice, "user_id_by_email", user_id_of_known_email)
 
 
+EVERYTHING = GRANT_PROFILES[Role.SUPER_ADMIN, False, False]
+
+
+def suggestions_without_rule(patch: pytest.MonkeyPatch) -> None:
+    """The suggestions of a field are rows of all clients."""
+
+    def find_in_all_rows(choice, text, limit) -> list:
+        return queries.select_rows(Caller(None, None, EVERYTHING), choice.table.name, text, limit=limit).rows
+
+    patch.setattr(row_choice.RowChoice, "select", find_in_all_rows)
+
+
+def search_in_hidden_rows(patch: pytest.MonkeyPatch) -> None:
+    """A search looks into the names of hidden rows to which visible rows refer."""
+    exists = Planner.embed_exists
+
+    def embed_exists_in_all_rows(planner, embed, relation, alias) -> object:
+        rule = planner.rule
+        if embed.name.startswith(SEARCH_EMBED):
+            planner.rule = AccessRule(EVERYTHING)
+        try:
+            return exists(planner, embed, relation, alias)
+        finally:
+            planner.rule = rule
+
+    patch.setattr(Planner, "embed_exists", embed_exists_in_all_rows)
+
+
 @pytest.mark.control
 @pytest.mark.parametrize(
     "fault",
-    [hidden_user_is_forbidden_not_missing, any_user_is_explained, unknown_email_is_refused_first],
+    [
+        hidden_user_is_forbidden_not_missing,
+        any_user_is_explained,
+        unknown_email_is_refused_first,
+        suggestions_without_rule,
+        search_in_hidden_rows,
+    ],
     ids=lambda fault: fault.__name__,
 )
 def test_planted_leak_is_detected(

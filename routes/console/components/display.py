@@ -5,6 +5,7 @@ This module does not use Flask.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from access.caller import Caller
@@ -12,9 +13,10 @@ from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import DATE, TIMESTAMP
 from routes.console.components.tables import Row, RowReference, Table
-from routes.console.components.template_filters import badge, isolated, moment, name, short, words
+from routes.console.components.template_filters import badge, email_parts, isolated, moment, name, short, words
 
 LISTED_CHARACTERS_MAX = 4_000
+WORD_CHARACTERS_MAX = 14
 LONG_CHARACTERS_MIN = 60  # a list shows the first lines of a longer text, and prints all of it
 
 
@@ -33,6 +35,12 @@ class Cell:
     about: str = ""
     slim: str = ""
     is_long: bool = False
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a list may break the text within a word, because the word is long."""
+        parts = (each for part in email_parts(self.text) for each in re.split(r"[\s-]+", part))
+        return any(len(each) > WORD_CHARACTERS_MAX for each in parts)
 
 
 @dataclass(frozen=True, slots=True)

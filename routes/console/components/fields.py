@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from engine.query.catalog import Relation
 from models.errors import Fault
-from models.types import Bound
+from models.types import Bound, InvalidInput
 
 NAME_CHARACTERS_MAX = 200
 CONFLICT_CHARACTERS_MAX = 80  # of another user's value
@@ -34,11 +34,20 @@ class Choice:
     label: str
 
 
+class SeveralMatch(InvalidInput):
+    """A typed text that matches rows and names none. `choices` are these rows."""
+
+    def __init__(self, message: str, choices: tuple[Choice, ...]) -> None:
+        super().__init__(message)
+        self.choices = choices
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A form field. `kind` is the type of an input, or `textarea`, `select`, `other` or `radio`.
+    """A form field. `kind` is the type of an input, or `textarea`, `select`, `other`, `suggest` or `radio`.
 
-    `other` is a select with a text field for other values. `radio` shows all choices.
+    `other` is a select with a text field for other values. `suggest` is a text field with suggestions, or such a select
+    of the rows that match. `radio` shows all choices.
     """
 
     name: str
@@ -57,6 +66,10 @@ class Field:
     """The form offers a random value of this password."""
     resolve: Callable[[str], str] | None = None
     """Returns the key of a row from its typed key or name."""
+    shown: Callable[[str], str] | None = None
+    """Returns the text of the row with a key."""
+    suggest: str = ""
+    """The URL that suggests texts."""
     other: ClassVar = "other…"
     """The value of the option that refers to the text field."""
 
@@ -75,8 +88,16 @@ class FormValues:
     seen: tuple[str, ...] = ()
     changed: frozenset[str] = frozenset()
     conflicts: frozenset[str] = frozenset()
+    offers: dict[str, tuple[Choice, ...]] = field(default_factory=dict)
+    """By field: the rows that match a typed text which names none."""
     generated: str = ""
     """A new random password, which the form shows once."""
+
+    def note(self, each: Field, fault: Fault) -> None:
+        """Note the problem of a field, and the rows to choose from."""
+        self.problems[each.name] = f"{each.label}: {fault.message}."
+        if isinstance(fault, SeveralMatch):
+            self.offers[each.name] = fault.choices
 
 
 def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
@@ -97,7 +118,7 @@ def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation:
             kind = relation.attributes[each.name].type
             values.row[each.name] = kind.read_json(text if kind.name == "text" else text.strip())
         except Fault as fault:
-            values.problems[each.name] = f"{each.label}: {fault.message}."
+            values.note(each, fault)
         else:
             values.problems.update(bound_problem(each, values.row[each.name]))
         values.problems.update(length_problem(each, text))
@@ -117,14 +138,15 @@ def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) ->
             try:
                 texts[each.name] = each.resolve(values.typed[each.name].strip())
             except Fault as fault:
-                values.problems[each.name] = f"{each.label}: {fault.message}."
+                values.note(each, fault)
     return values
 
 
 def typed_text(each: Field, form: Mapping[str, str]) -> str:
     """Return the submitted text of a field, which is that of its text field with the option Other."""
     text = form.get(each.name, "")
-    return form.get(f"{each.name}.other", "") if each.kind == "other" and text == each.other else text
+    is_other = each.kind in ("other", "suggest") and text == each.other
+    return form.get(f"{each.name}.other", "") if is_other else text
 
 
 def bound_problem(each: Field, value: Bound) -> dict[str, str]:
@@ -185,6 +207,7 @@ def merge(fields: Sequence[Field], values: FormValues, seen: Mapping[str, str], 
         write_digests(fields, shown),
         changed,
         conflicts,
+        {name: choices for name, choices in values.offers.items() if name in changed},
     )
 
 

@@ -17,8 +17,6 @@ from routes.console.components.tables import Table
 from routes.console.components.template_filters import long_day, name, short_title, words
 
 DATE_OPERATORS = {"lt": "before", "lte": "until", "gt": "after", "gte": "from"}
-DAY_BOUNDS = ("lt", "gte")
-"""The operators that divide moments by whole days."""
 NUMBER_OPERATORS = {"lt": "below", "lte": "at most", "gt": "above", "gte": "at least"}
 LIST = re.compile(r"\(([^()\"]+)\)")
 PART = re.compile(r"\*([^*%_\\]+)\*")
@@ -64,11 +62,9 @@ def column_of(table: Table, column: str) -> tuple[Table, Attribute, str] | None:
 def range_words(attribute: Attribute, label: str, operator: str, operand: str) -> str:
     if operator not in DATE_OPERATORS:
         return ""
-    if attribute.type is DATE or (attribute.type is TIMESTAMP and operator in DAY_BOUNDS and is_date(operand)):
-        try:
-            return f"{label} {DATE_OPERATORS[operator]} {long_day(read_date(operand))}"
-        except Fault:
-            return ""
+    if attribute.type is DATE or (attribute.type is TIMESTAMP and operator in ("lt", "gte") and is_date(operand)):
+        day = day_words(operand)
+        return day and f"{label} {DATE_OPERATORS[operator]} {day}"
     return f"{label} {NUMBER_OPERATORS[operator]} {name(operand, 60)}" if attribute.type.numeric else ""
 
 
@@ -87,21 +83,20 @@ def values_in_words(table: Table, caller: Caller, attribute: Attribute, texts: S
 def value_in_words(attribute: Attribute, text: str) -> str:
     if text in (attribute.info.allowed_values or attribute.info.common_values):
         return words(text)
+    return (day_words(text) if attribute.type is DATE else "") or name(text, 60)
+
+
+def day_words(text: str) -> str:
     try:
-        return long_day(read_date(text)) if attribute.type is DATE else name(text, 60)
+        return long_day(read_date(text))
     except Fault:
-        return name(text, 60)
+        return ""
 
 
 def titles_of(table: Table, caller: Caller, keys: Sequence[str]) -> dict[str, str]:
-    """Return the titles of the rows with these keys that the caller may read. An invalid key has none."""
+    """Return the titles of the rows with these keys that the caller may read."""
     if not table.permits(caller, Action.READ) or len(table.relation.key) > 1:
         return {}
-    key = table.relation.attributes[table.relation.key[0]]
-    try:
-        values = ",".join(str(key.type.read_text(each)) for each in keys)
-    except Fault:
-        return {}
-    text = f"select={table.title_select}&{key.name}=in.({values})"
+    text = f"select={table.title_select}&{table.relation.key[0]}=in.({','.join(keys)})"
     rows = queries.select_rows(caller, table.name, text, limit=len(keys)).rows
     return {table.key_text(row): short_title(table.title(row)) for row in rows}

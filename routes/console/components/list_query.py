@@ -139,13 +139,8 @@ class ListQuery:
         """Return the query string for the engine."""
         selects, search = self.search_filters()
         filters = [each for pair in self.filters for each in self.listing.named.get(pair, (pair,))]
-        pairs = [
-            ("select", ",".join((self.listing.select, *selects))),
-            *search,
-            *filters,
-            *self.embed_conditions(),
-            ("order", self.total_order()),
-        ]
+        select = ("select", ",".join((self.listing.select, *selects)))
+        pairs = [select, *search, *filters, *self.embed_conditions(), ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
 
     def search_filters(self) -> tuple[list[str], list[tuple[str, str]]]:

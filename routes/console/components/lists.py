@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -17,13 +17,23 @@ from engine.query.rule import Action
 from inspections.imports.mapping import TARGETS
 from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
-from routes.console.components.display import is_dated, is_text, label_of, show_rows, sort_column
+from routes.console.components.display import is_dated, label_of, show_rows, sort_column
 from routes.console.components.error_pages import fault_message, record_fault
 from routes.console.components.filter_words import filter_words
-from routes.console.components.list_query import PAGE_ROWS, Listing, ListQuery, Pairs, Searched, parse_list_query
+from routes.console.components.list_query import (
+    EXACT_FIELD,
+    NUMBERED,
+    PAGE_ROWS,
+    TITLE_FIELD,
+    Listing,
+    ListQuery,
+    Pairs,
+    parse_list_query,
+)
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.row_filters import RowFilter, row_filters
+from routes.console.components.searched import searched_labels, searched_texts
 from routes.console.components.tables import PATH, Table
 from routes.console.components.template_filters import words
 from routes.console.session import auth
@@ -74,59 +84,12 @@ def listing_of(
         moments=frozenset(each.name for each in dates if each.type is TIMESTAMP),
         named=more.named,
         newest_first=frozenset(orders[each.name] for each in columns if is_dated(table, each)),
-        own_orders=frozenset(order for name, order in orders.items() if is_own_order(table, name, order)),
+        own_orders=frozenset(
+            [*table.presentation.orders.values(), *(each.name for each in columns if each.info.ranked)]
+        ),
         key=table.relation.key,
         page=table.path,
     )
-
-
-def searched_texts(table: Table, caller: Caller) -> Searched:
-    """Return the texts of the rows, and the titles of the rows that they refer to."""
-    return Searched(searchable(table, table.relation.attributes), embedded_texts(table, caller))
-
-
-def embedded_texts(table: Table, caller: Caller) -> dict[str, Searched]:
-    """Return the titles of the referred rows that the caller may read, by embed.
-
-    A row without a name is found by the names of the rows that it refers to, such as an inspection by its building's.
-    """
-    found: dict[str, Searched] = {}
-    for each in table.listed_references(caller):
-        target = each.table
-        inner = {} if is_text(target.title_attribute) else embedded_texts(target, caller)
-        texts = Searched(searchable(target, target.title_columns), inner)
-        if texts.columns or inner:
-            found[each.source] = texts
-    return found
-
-
-def searchable(table: Table, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(each for each in names if table.relation.attributes[each].info.searchable)
-
-
-def searched_labels(table: Table, caller: Caller) -> str:
-    """Return the labels of the searched texts in the middle of a sentence. An abbreviation keeps its capitals."""
-    labels = [*referred_labels(table, caller), *labels_of(table, searchable(table, table.relation.attributes))]
-    return ", ".join(each if each.isupper() else each[:1].lower() + each[1:] for each in dict.fromkeys(labels))
-
-
-def referred_labels(table: Table, caller: Caller) -> Iterator[str]:
-    for each in table.listed_references(caller):
-        target = each.table
-        if is_text(target.title_attribute):
-            yield from labels_of(table, (each.column,))
-        else:
-            yield from referred_labels(target, caller)
-            yield from labels_of(target, searchable(target, target.title_columns))
-
-
-def labels_of(table: Table, names: Iterable[str]) -> list[str]:
-    return [label_of(table.relation.attributes[each]) for each in names]
-
-
-def is_own_order(table: Table, column: str, order: str) -> bool:
-    """Return whether the console sorts otherwise than the API, or by a column that the API cannot sort by."""
-    return table.relation.attributes[column].info.ranked or order in table.presentation.orders.values()
 
 
 def value_filters(table: Table, caller: Caller, more: MoreFilters) -> dict[str, dict[str, str]]:
@@ -174,6 +137,10 @@ def list_page(
         problem, page = fault_message(fault), EMPTY_PAGE
     last = query.offset + len(page.rows)
     typed, unshown = query.form_values()
+    suggests = {field_name(each): each.choice for each in by_row if not each.options}
+    for name, choice in suggests.items():
+        if numbered := NUMBERED.fullmatch(typed.get(name, "")):
+            typed[name] = choice.shown(numbered[1])
     return render_page(
         "list.html",
         400 if problem else 200,
@@ -193,6 +160,7 @@ def list_page(
         typed=typed,
         unshown=[(*pair, filter_words(table, caller, listing, *pair)) for pair in unshown],
         searched=searched_labels(table, caller),
+        suggests=suggests,
         may_create=table.permits(caller, Action.INSERT) and table.model.grant is None,
         views=views,
         counts=counts,
@@ -205,6 +173,11 @@ def import_links(table: Table, caller: Caller) -> list[Link]:
     if table.name not in TARGETS or not table.permits(caller, Action.INSERT):
         return []
     return [("Import", f"{PATH}/import/{table.name}")]
+
+
+def field_name(each: RowFilter) -> str:
+    """Return the name of the field of a filter by row without options."""
+    return f"{TITLE_FIELD}{each.title}" if each.title else f"{EXACT_FIELD}{each.column}"
 
 
 def page_links(query: ListQuery, page: ResultPage) -> list[tuple[int, str]]:

@@ -111,11 +111,7 @@ def select_rows(
 
 
 def with_console_order(query: Query, target: Relation) -> Query:
-    """Return the query with the orders that only the console has.
-
-    Ranked values are in the order of their rank. `embed(other)` is the order by the title of the other row, to which
-    the embedded row refers.
-    """
+    """Return the query with the orders that only the console has: ranks, and titles of rows that embeds refer to."""
     root = query.shape.root
     order = tuple(console_term(term, root, target) for term in root.order)
     return query if order == root.order else replace(query, shape=replace(query.shape, root=replace(root, order=order)))

@@ -14,7 +14,7 @@ from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import TENANT_COLUMN
-from models.types import DATE, DOUBLE, InvalidInput
+from models.types import DATE, DOUBLE
 from routes.console.components import fields, queries
 from routes.console.components.conflicts import ANOTHER_USER, changes_by_field
 from routes.console.components.display import label_of
@@ -27,17 +27,16 @@ from routes.console.components.error_pages import (
     with_retry_after,
 )
 from routes.console.components.fields import Choice, EditConflict, Field, FormValues
-from routes.console.components.list_query import quote_pattern
 from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import Row
-from routes.console.components.tables import PATH, RowReference, Section, Table
-from routes.console.components.template_filters import short_title, words
+from routes.console.components.row_choice import row_choice
+from routes.console.components.tables import PATH, Section, Table
+from routes.console.components.template_filters import words
 from routes.console.session.redirects import safe_redirect
 from routes.postgrest.requests import UnknownPath
 
 NEXT = "next"  # a button that creates the row and opens the next form
 PREVIEW = "preview"  # a button that shows the form again
-CHOICES_MAX = 300  # of a select; with more rows, a text field takes the number or the name
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,51 +262,3 @@ def save(values: FormValues, store: Callable[[], Response], show_form: Callable[
         record_fault(fault)
         values.problems[field_of_fault(fault, values.typed)] = fault_message(fault)
         return with_retry_after(show_form(fault_status(fault)), fault)
-
-
-def row_choice(
-    caller: Caller,
-    table: Table,
-    reference: RowReference,
-    label: str,
-    choice_filter: str = "",
-    *,
-    required: bool = False,
-) -> Field:
-    """Return a field that selects one of the caller's rows, or takes a number or a name if there are too many to list.
-
-    A row of the table's client is one that the caller may change, since the new row has to belong to that client too.
-    """
-    target, column = reference.table, reference.column
-    grant = table.model.grant
-    is_owner = reference == table.parent or (grant is not None and column in (grant.target, grant.grantee))
-    within = Action.UPDATE if is_owner and target.permits(caller, Action.UPDATE) else Action.READ
-    text = target.choice_query()
-    if grant is not None and column == grant.grantee:
-        text += f"&role=eq.{grant.role}"
-    if choice_filter:
-        text += f"&{choice_filter}"
-    page = queries.first_page(caller, target.name, text, CHOICES_MAX, within=within)
-    if not page.has_more:
-        options = tuple(
-            Choice(str(row[reference.key.referred_column]), short_title(target.choice_label(row))) for row in page.rows
-        )
-        return Field(column, label, "select", required, options)
-
-    def resolve(typed: str) -> str:
-        return find_by_name(caller, target, text, typed, within)
-
-    return Field(column, label, "text", required, hint="Enter the number or the full name.", resolve=resolve)
-
-
-def find_by_name(caller: Caller, target: Table, text: str, typed: str, within: Action) -> str:
-    """Return the key of the only row with a name, or the typed text if it is a key."""
-    is_key = typed.isascii() and typed.isdigit() if target.has_number else "@" not in typed and " " not in typed
-    if is_key or target.relation.attributes[target.title_column].type.name != "text":
-        return typed
-    named = f"{text}&{target.title_column}=ilike.{quote_pattern(typed)}"
-    rows = queries.select_rows(caller, target.name, named, limit=2, within=within).rows
-    if len(rows) != 1:
-        number = "several rows have" if rows else "no row has"
-        raise InvalidInput(f"{number} this name")
-    return target.key_text(rows[0])

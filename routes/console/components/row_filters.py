@@ -9,9 +9,8 @@ from access.caller import Caller
 from engine.query.rule import Action
 from routes.console.components import queries
 from routes.console.components.display import label_of
-from routes.console.components.records import CHOICES_MAX
+from routes.console.components.row_choice import RowChoice
 from routes.console.components.tables import RowReference, Table
-from routes.console.components.template_filters import short_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +25,7 @@ class RowFilter:
     label: str
     options: Mapping[str, str]
     title: str
+    choice: RowChoice
 
 
 def row_filters(table: Table, caller: Caller) -> list[RowFilter]:
@@ -55,10 +55,11 @@ def has_titles(table: Table, caller: Caller) -> bool:
 
 def row_filter(caller: Caller, reference: RowReference, column: str, title: str) -> RowFilter:
     """Return the filter with its options, or without if there are too many."""
-    target, attribute = reference.table, queries.relation(reference.key.relation).attributes[reference.column]
-    page = queries.first_page(caller, target.name, target.choice_query(), CHOICES_MAX)
-    options = {f"eq.{target.key_text(row)}": short_title(target.title(row)) for row in page.rows}
+    attribute = queries.relation(reference.key.relation).attributes[reference.column]
+    choice = RowChoice(caller, reference.table)
+    page = choice.first_page()
+    options = {f"eq.{each.value}": each.label for each in choice.choices(page.rows)}
     label = label_of(attribute)
     if not attribute.required:
         options["is.null"] = f"No {label.lower()}"
-    return RowFilter(column, label, {} if page.has_more else options, title)
+    return RowFilter(column, label, {} if page.has_more else options, title, choice)

@@ -5,6 +5,7 @@ This module does not use Flask.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,7 +69,7 @@ class Presentation:
     without_field: tuple[str, ...] = ()
     """Columns that have no field in forms."""
     choice_columns: tuple[str, ...] = ()
-    """Columns that the label of a row has in a select beside its title."""
+    """Columns that tell rows of one title apart in a choice."""
 
 
 PRESENTATIONS: dict[str, Presentation] = {}
@@ -203,14 +204,29 @@ class Table:
             and each.name not in self.presentation.without_field
         }
 
+    @property
+    def choice_select(self) -> str:
+        return ",".join((self.title_select, *self.presentation.choice_columns))
+
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
         order = ",".join((self.title_column, *self.relation.key))
-        return f"select={','.join((self.title_select, *self.presentation.choice_columns))}&order={order}"
+        return f"select={self.choice_select}&order={order}"
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
-        return ", ".join((self.title(row), *(str(row[each]) for each in self.presentation.choice_columns)))
+        return ", ".join((self.title(row), *(str(row[each]) for each in self.presentation.choice_columns if row[each])))
+
+    def numbered_label(self, row: Row) -> str:
+        return f"{self.choice_label(row)}, number {self.key_text(row)}"
+
+    def choice_labels(self, rows: Sequence[Row]) -> list[str]:
+        """Return the labels of rows to choose. Rows of one title have their address or number, too."""
+        labels = [self.title(row) if self.has_number else self.choice_label(row) for row in rows]
+        for longer in (self.choice_label, self.numbered_label):
+            counts = Counter(labels)
+            labels = [longer(row) if counts[label] > 1 else label for row, label in zip(rows, labels, strict=True)]
+        return labels
 
     # Rows
 

@@ -74,3 +74,4 @@ PRESENTATIONS[DETAILS] = Presentation(
     related=lambda caller, column, row: False,
     describe=lambda row: f"the details of building {row['building_id']}",
 )
+PRESENTATIONS[NAME] = Presentation(choice_columns=("address",))

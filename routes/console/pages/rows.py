@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
+from urllib.parse import urlencode
 
-from flask import Response
+from flask import Response, request
 from flask.blueprints import BlueprintSetupState
 
 from access import policy
@@ -18,14 +21,17 @@ from inspections.imports.mapping import TARGETS
 from models import AuditLog
 from routes.console.components import downloads, grants, queries, records
 from routes.console.components.display import page_lines, prepare_rows, reference_cell, show_rows, value_cell
+from routes.console.components.list_query import RESERVED_PARAMETERS, SEARCH_CHARACTERS_MAX
 from routes.console.components.lists import Link, list_page
-from routes.console.components.page import bp, redirect_to, render_page
+from routes.console.components.page import HEADERS, bp, redirect_to, render_page
 from routes.console.components.quick_entry import QUICK_FORMS, quick_entry
 from routes.console.components.records import require_row, require_written
+from routes.console.components.row_choice import RowChoice
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, Row, RowReference, Section, Table, all_tables, referring
 from routes.console.components.template_filters import capital, short_title
 from routes.console.session import auth
+from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.requests import UnknownPath
 
 RELATED_SHOWN = 15
@@ -164,9 +170,23 @@ def delete_row(table: Table, caller: Caller, key: object) -> Response:
     return redirect_to(home, done)
 
 
+def suggest(table: Table, caller: Caller) -> Response:
+    """Return rows that contain every word of `q`, as texts that choose them, for the suggestions of a field."""
+    pairs = decode_pairs(request.query_string)
+    named = dict(pairs)
+    skipped = ("q", "within", *RESERVED_PARAMETERS)
+    filters = urlencode([(key, value or "") for key, value in pairs if key not in skipped])
+    may_update = named.get("within") == "update" and table.permits(caller, Action.UPDATE)
+    choice = RowChoice(caller, table, Action.UPDATE if may_update else Action.READ, filters)
+    word = (named.get("q") or "").strip()[:SEARCH_CHARACTERS_MAX]
+    found = [asdict(choice.suggestion(row)) for row in choice.find(word)] if word else []
+    return Response(json.dumps(found, ensure_ascii=False), 200, {**HEADERS, "Content-Type": "application/json"})
+
+
 VIEWS: tuple[tuple[str, Action, View, View | None], ...] = (
     ("", Action.READ, list_page, None),
     (".csv", Action.READ, downloads.download, None),
+    ("/suggest", Action.READ, suggest, None),
     ("/{key}", Action.READ, show_page, None),
     ("/new", Action.INSERT, records.new_row, records.create_row),
     ("/{key}/edit", Action.UPDATE, records.edit_row, records.update_row),

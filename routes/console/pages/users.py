@@ -35,9 +35,9 @@ from routes.console.components.records import (
     require_row,
     require_unchanged,
     require_written,
-    row_choice,
     save,
 )
+from routes.console.components.row_choice import row_choice
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import short_name
@@ -364,6 +364,7 @@ PRESENTATIONS["users"] = Presentation(
     allowed=policy.may_administer,
 )
 PRESENTATIONS[INSPECTORS] = Presentation(
+    choice_columns=("email",),
     title=inspector_title,
     cells={"name": lambda row: (inspector_title(row), "")},
     title_references=("user_id",),
