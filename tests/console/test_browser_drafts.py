@@ -148,3 +148,22 @@ def test_page_asks_before_ticks_are_lost(open_page: Callable) -> None:
     page.wait_for_timeout(300)
 
     assert (asked, box.is_checked()) == (["beforeunload"], ticked)
+
+
+def test_common_interval_fills_the_form_and_an_answered_question_removes_the_draft(
+    open_page: Callable, service: Service
+) -> None:
+    page = open_page("ada")
+    page.goto("/console/buildings")
+    page.get_by_role("link", name="Apply a schedule").first.click()
+
+    page.get_by_role("button", name="extinguishers").first.click()
+    page.get_by_label("Title").wait_for()
+
+    assert "extinguishers" in page.get_by_label("Title").input_value().lower()
+    assert page.get_by_text(BACK).count() == 0
+    page.get_by_label("First due").fill("2099-01-01")
+    page.get_by_role("button", name="Continue").or_(page.get_by_role("button", name="Apply")).first.click()
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_text("created").first.wait_for()
+    assert page.evaluate(DRAFTS) == []

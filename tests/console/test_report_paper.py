@@ -83,6 +83,7 @@ def test_findings_report_prints_every_finding(open_page: Callable, rows: None, t
 
 def test_report_makes_no_request_but_its_own(open_page: Callable, rows: None) -> None:
     page = open_page("root", size=DESK)
+    page.goto("about:blank")
     requested, refused = [], []
     page.on("request", lambda request: requested.append(request.url.partition("?")[0].rpartition("/")[2]))
     page.on("console", lambda message: refused.append(message.text))

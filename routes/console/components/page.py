@@ -88,7 +88,7 @@ def render_page(template: str, status: int = 200, **values: object) -> Response:
         csrf=auth.csrf_token,
         message=message,
         undo=Undo(*undo) if undo is not None else None,
-        is_refused=status >= 400,
+        is_filled=request.method == "POST" or status >= 400,
         reloads=status >= 400 and is_kiosk_page(),
         **values,
     )
@@ -144,9 +144,21 @@ def redirect_to(path: str, done: str | None = None, undo: Undo | None = None, an
 def render_confirmation(
     title: str, text: str, *, verb: str, action: str, back: str, fields: Pairs = (), names: Sequence[str] = ()
 ) -> Response:
-    """Return the page that asks before a change of the rows `names`; its form sends `fields` to `action`."""
+    """Return the page that asks before a change of the rows `names`; its form sends `fields` to `action`.
+
+    The question belongs to the submission of the form before it: the answer removes the draft of that form.
+    """
+    submission = g.get("form", {}).get("submission", "")
     return render_page(
-        "confirm.html", title=title, text=text, verb=verb, action=action, back=back, fields=fields, names=names
+        "confirm.html",
+        title=title,
+        text=text,
+        verb=verb,
+        action=action,
+        back=back,
+        fields=[*fields, *([("submission", submission)] if submission else [])],
+        names=names,
+        is_new=not submission,
     )
 
 

@@ -104,7 +104,14 @@ def api_keys_page(
     with reading() as transaction:
         keys = api_key.list_keys_of_user(transaction, caller, owner.id)
     return render_page(
-        "api_keys.html", status, owner=owner, keys=keys, days=DAYS, text=text, problem=problem, typed=g.get("form", {})
+        "api_keys.html",
+        status,
+        owner=owner,
+        keys=keys,
+        days=DAYS,
+        text=text,
+        problem=problem,
+        typed=g.get("form", {}) if text is None else {},
     )
 
 
@@ -128,6 +135,7 @@ def create_api_key(caller: Caller, owner: KeyOwner) -> Response:
             once(transaction, now, "api_keys", create)
         if not texts:
             return redirect_to(owner.path, "This API key was created before. Its text was shown once.")
+        g.shows_secret = True
         return api_keys_page(caller, owner, text=texts[0])
 
     return save(values, store, lambda status: api_keys_page(caller, owner, problem=values.problems[""], status=status))

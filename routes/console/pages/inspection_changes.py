@@ -124,7 +124,9 @@ def value_after(column: str, row: Row, typed: Mapping[str, str]) -> str:
     if column == "inspector_id":
         return typed[column].strip()
     date, days = typed["date"].strip(), typed["days"].strip()
-    if bool(date) == bool(days):
+    if date and days:
+        raise InvalidInput("Enter a date or a number of days, not both")
+    if not date and not days:
         raise InvalidInput("Enter a date or a number of days")
     if date:
         return str(DATE.read_json(date))

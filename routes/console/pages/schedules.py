@@ -61,7 +61,10 @@ COLUMNS = (
 )
 APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_due", "inspector_id")
 SPREAD = Field(
-    "spread_days", "Days between buildings", "number", hint="Each further building is first due that many days later."
+    "spread_days",
+    "Days between buildings",
+    "number",
+    hint="Each further building is first due that many days later. After 28 days the first date begins again.",
 )
 
 
@@ -238,9 +241,12 @@ def confirm_apply(caller: Caller) -> Response:
     def ask() -> Response:
         dates = preview(caller, values.typed)
         existing = buildings_with_schedule(caller, values.typed, ids)
-        late = count_overdue(values.typed, dates[0], [each not in existing for each in ids])
+        days = first_days(values.typed, dates[0], [each not in existing for each in ids])
+        late = sum(day < str(local_day(current_time())) for day in days)
         every = interval(int(values.typed["every"]), values.typed["unit"])
         sentences = [f"{type_name(values.typed['inspection_type'])}, {every}, first on {', '.join(dates)}."]
+        if days and min(days) != max(days):
+            sentences.append(f"First dates from {min(days)} to {max(days)}.")
         if existing:
             sentences.append(f"{counted(len(existing), 'building')} with this schedule will be left out.")
         if late:
@@ -286,11 +292,13 @@ def buildings_with_schedule(caller: Caller, typed: Mapping[str, str], ids: Seque
     return {row["building_id"] for row in queries.select_rows(caller, NAME, text, limit=len(ids)).rows}
 
 
-def count_overdue(typed: Mapping[str, str], first_due: str, is_new: Sequence[bool]) -> int:
-    """Return how many buildings without the schedule are first due before today."""
-    today, spread = str(local_day(current_time())), int(BIGINT.read_text(typed["spread_days"].strip() or "0") or 0)
-    first_day = datetime.date.fromisoformat(first_due)
-    return sum(spread_day(first_day, place, spread) < today for place, new in enumerate(is_new) if new)
+def first_days(typed: Mapping[str, str], first_due: str, is_new: Sequence[bool]) -> list[str]:
+    """Return the days on which the buildings without the schedule are first due."""
+    spread, first_day = (
+        int(BIGINT.read_text(typed["spread_days"].strip() or "0") or 0),
+        datetime.date.fromisoformat(first_due),
+    )
+    return [spread_day(first_day, place, spread) for place, new in enumerate(is_new) if new]
 
 
 # Pages of any row

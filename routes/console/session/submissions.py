@@ -78,7 +78,8 @@ def confirm_submission(response: Response) -> None:
     """Set a cookie with the id of a submission that the server has taken; scripts then remove its draft."""
     form = g.get("form")
     submission = read_submission(form.get("submission", "")) if form is not None else None
-    if submission is not None and response.status_code == 303 and "refusal" not in g:
+    is_saved = response.status_code == 303 or g.get("shows_secret", False)
+    if submission is not None and is_saved and "refusal" not in g:
         response.set_cookie(
             SAVED_COOKIE,
             submission.id,

@@ -134,8 +134,8 @@ async function restoreDrafts(saved) {
   const over = [...drafts.keys()].filter((key) => isOver(drafts.get(key)));
   if (over.length) changeDrafts((store) => over.forEach((key) => store.delete(key)));
   over.forEach((key) => drafts.delete(key));
-  // The server has filled in a form that it refused.
-  if ("refused" in document.getElementById("main").dataset) return;
+  // The server has filled in a form that it refused, or for a preview.
+  if ("filled" in document.getElementById("main").dataset) return;
   draftForms().forEach((form) => {
     const draft = drafts.get(keyOf(form));
     if (draft && !typed.has(form)) restoreDraft(form, draft);
