@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from demo.cases import Case, CaseComposer, People, number_findings, number_visits
+from demo.lead import LeadComposer
 from demo.sampler import Row, Sampler
 from demo.schedules import ScheduleComposer
 from demo.visits import DAYS_PAST, VisitComposer
@@ -57,14 +58,20 @@ class _Composer:
         visits = number_visits(cases)
         inspections = [visit.inspection for visit in visits]
         grants = self._grants(users, buildings, inspections)
+        lead = LeadComposer(self.sampler)
+        lead.compose(inspections)
         findings, events = self._findings(cases, people_of(users, accounts, grants))
         return {
             "clients": clients,
             "users": [*users, *accounts.values()],
             "inspectors": [self._inspector(number, accounts.get(number)) for number in range(1, len(INSPECTORS) + 1)],
             "buildings": buildings,
+            "building_details": [*lead.details(buildings, inspections, [each["name"] for each in clients])],
             "inspections": inspections,
-            "reports_lead": self.visits.readings(inspections),
+            "reports_lead": lead.readings,
+            "calibration_checks": lead.checks,
+            "xrf_instruments": [*lead.instruments(self.founded)],
+            "xrf_limits": [*lead.limits(self.founded)],
             "schedules": self.schedules.schedules,
             "inspection_plans": [visit.planned for visit in visits if visit.planned is not None],
             "findings": findings,
@@ -75,7 +82,8 @@ class _Composer:
     def _client(self, number: int) -> Row:
         since = self.sampler.moment(self.founded, 9)
         name = COMPANIES[number - 1].name
-        return {"id": number, "name": name, "created_at": since, "updated_at": since}
+        contact = {"address": f"{number} Harbor Road, Portland, ME 04101", "phone": f"+1 207 555 01{number:02}"}
+        return {"id": number, "name": name, **contact, "created_at": since, "updated_at": since}
 
     def _users(self) -> list[Row]:
         name, email = SUPER_ADMIN

@@ -1,24 +1,13 @@
-"""Inspections, their notes and their lead readings."""
+"""Inspections and their notes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from demo.sampler import Row, Sampler, working_day
 from demo.vocabulary import INSPECTORS_OF_CLIENT, NOTES, NOTES_CANCELLED, NOTES_OPEN, NOTES_UNDER_WAY
-from models.vocabulary import (
-    CANCELLED,
-    COMPLETED,
-    EMERGENCY,
-    FAILED,
-    IN_PROGRESS,
-    INSPECTION_TYPES,
-    LEAD,
-    POSITIVE,
-    SCHEDULED,
-)
+from models.vocabulary import CANCELLED, COMPLETED, EMERGENCY, FAILED, IN_PROGRESS, INSPECTION_TYPES, SCHEDULED
 
 DAYS_PAST = 3 * 365
 DAYS_AHEAD = 60
@@ -26,7 +15,6 @@ DAYS_UNDER_WAY = 14  # the longest time in progress
 DAYS_OVERDUE = 45  # the longest time scheduled and overdue
 
 TYPE_WEIGHTS = (42, 22, 15, 12, 9)
-GUNS = (20417, 20418, 31122, 40950)
 
 
 @dataclass(slots=True, eq=False)
@@ -112,26 +100,6 @@ class VisitComposer:
         if self.sampler.rng.random() < (0.75 if status == SCHEDULED else 0.1):
             return None
         return with_unit(self.sampler.rng.choice(templates), self.sampler, building)
-
-    def readings(self, inspections: Iterable[Row]) -> list[Row]:
-        """Return XRF readings. A failed lead inspection has a positive reading; a completed one has none."""
-        rows: list[Row] = []
-        for inspection in inspections:
-            if inspection["inspection_type"] == LEAD and inspection["status"] in (COMPLETED, FAILED):
-                gun_id = self.sampler.rng.choice(GUNS)
-                for result in self.results(is_failed=inspection["status"] == FAILED):
-                    rows.append(
-                        {"id": len(rows) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result}
-                    )
-        return rows
-
-    def results(self, *, is_failed: bool) -> Sequence[str]:
-        choice = self.sampler.weighted_choice
-        results = [choice(negative=95, inconclusive=5) for _ in range(self.sampler.count(6, 18))]
-        if is_failed:
-            for index in self.sampler.rng.sample(range(len(results)), self.sampler.count(1, 4)):
-                results[index] = POSITIVE
-        return results
 
 
 def with_unit(template: str, sampler: Sampler, building: Row) -> str:

@@ -51,11 +51,13 @@ ADDRESSES = {
     "/inspections/<int:key>/edit": (),
     "/inspections/<int:key>/delete": (),
     "/<any(buildings, inspections):name>/<int:key>/access": ("person", "back"),
+    "/inspections/<int:key>/report": ("kind", "rule"),
     "/inspections/<int:key>/start_visit": (),
     "/inspections/<int:key>/close_visit": (),
     "/inspections/<int:key>/reinspect": (),
     "/inspections/<int:key>/skip_occurrence": (),
     "/inspections/<int:key>/add/<table_name>": (),
+    "/import/<target>": ("inspection_id", "building_id"),
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
     "/findings/move/<kind>": ("ids", "all", "every", "back", "visit"),
@@ -180,7 +182,7 @@ FORMS |= {
 }
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
-FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited"}
+FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited", "target": "findings"}
 FILLED_IN |= {"any(buildings, inspections):name": "inspections"}
 PLACE = re.compile("<([^>]+)>")
 

@@ -215,6 +215,6 @@ def test_suggestions_open_for_permitted_roles_only(browse_shared: Callable, who:
 def test_child_forms_stay_on_the_page_of_the_parent(browse: Callable) -> None:
     ada = browse("ada")
 
-    made = ada.fill_in("/console/reports_lead/new?inspection_id=2", {"gun_id": "5", "result": "negative"})
+    made = ada.fill_in("/console/reports_lead/new?inspection_id=2", {"gun_id": "5", "lead_mg_cm2": "0.3"})
 
     assert made.headers["Location"].startswith("/console/inspections/2")

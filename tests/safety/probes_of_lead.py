@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from tests.conftest import MOE
-from tests.safety.probe import PEOPLE, ROLLBACK_PREFERENCE, Probe, cast_world, expect, send
+from tests.safety.probe import PEOPLE, ROLLBACK_PREFERENCE, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.service_instances import ServiceInstance
 
 SHARED, OF_ACME, OF_BOROUGH, NEW = 20417, 30001, 30002, 30003
@@ -46,12 +46,14 @@ TABLES = tuple(table for table, _ in READABLE)
 DONE, NO_ROWS, RULE, PRIVILEGE = "done", "no rows", "row-level security", "permission denied"
 INSTRUMENTS, LIMITS = "/xrf_instruments?gun_id=eq.", "/xrf_limits?gun_id=eq."
 OF_INSPECTION, OF_BUILDING = "/calibration_checks?inspection_id=eq.", "/building_details?building_id=eq."
+WRITES_OF_ROOT = {
+    "xrf_instruments": {**INSTRUMENT, "gun_id": NEW, "client_id": 1},
+    "xrf_limits": {**LIMIT, "gun_id": OF_ACME, "substrate": "brick"},
+    "calibration_checks": {**CHECK, "inspection_id": 1, "gun_id": SHARED},
+    "building_details": {"building_id": 3},
+}
 WRITES: list[tuple] = [
-    *((who, "POST", f"/{table}", row, DONE) for who in ("root", "ada") for table, row in (
-        ("xrf_instruments", {**INSTRUMENT, "gun_id": NEW, "client_id": 1}),
-        ("xrf_limits", {**LIMIT, "gun_id": OF_ACME, "substrate": "brick"}),
-        ("calibration_checks", {**CHECK, "inspection_id": 1, "gun_id": SHARED}),
-        ("building_details", {"building_id": 3}))),
+    *((who, "POST", f"/{table}", row, DONE) for who in ("root", "ada") for table, row in WRITES_OF_ROOT.items()),
     *(("ada", "POST", f"/{table}", row, RULE) for table, row in (
         ("xrf_instruments", {**INSTRUMENT, "gun_id": NEW, "client_id": 2}),
         ("xrf_limits", {**LIMIT, "gun_id": SHARED, "substrate": "brick"}),
@@ -141,11 +143,58 @@ def changes_of_lead_rows_are_audited(instance: ServiceInstance) -> None:
             expect(new[path[1:].partition("?")[0], action] > 0, (path, action, new))
 
 
+@over_lead_rows
+def moved_lead_rows_are_audited(instance: ServiceInstance) -> None:
+    """A row that another client gets has the entries of a deletion and of a new row."""
+    moves = (
+        (f"{INSTRUMENTS}{OF_ACME}", ("xrf_instruments",)),
+        ("/buildings?id=eq.1", ("building_details", "calibration_checks")),
+    )
+    for path, tables in moves:
+        before = Counter(instance.direct_database.sql("SELECT relation, action, client_id FROM audit_log"))
+        answer = send(instance, "root", "PATCH", path, {"client_id": 2})
+        expect(answer.status == 204, answer)
+        new = Counter(instance.direct_database.sql("SELECT relation, action, client_id FROM audit_log")) - before
+        for table in tables:
+            expect(new[table, "delete", 1] > 0 and new[table, "insert", 2] > 0, (table, new))
+
+
+@over_lead_rows
+def ids_of_lead_rows_are_never_reused(instance: ServiceInstance) -> None:
+    rows = {table: row for table, row in WRITES_OF_ROOT.items() if table in ("xrf_instruments", "calibration_checks")}
+    for table, row in rows.items():
+        made = send(instance, "root", "POST", f"/{table}?select=id", row, prefer="return=representation").json[0]["id"]
+        for method, key, change in (("PATCH", made, {"id": made + 5}), ("DELETE", made + 5, None)):
+            answer = send(instance, "root", method, f"/{table}?id=eq.{key}", change)
+            expect(answer.status == 204, answer)
+        again = send(instance, "root", "POST", f"/{table}?select=id", row, prefer="return=representation")
+        expect(again.json == [{"id": made + 6}], again)
+
+
+@over_lead_rows
+def schema_keeps_client_of_check(instance: ServiceInstance) -> None:
+    """The schema refuses a check whose client differs from its inspection's client."""
+    columns = "inspection_id, gun_id, taken_at, first, second, third, client_id, created_at, updated_at"
+    at = CHECK["taken_at"]
+    for statement in (
+        f"INSERT INTO calibration_checks ({columns}) VALUES (2, 1, '{at}', 1, 1, 1, 2, '{at}', '{at}')",
+        "UPDATE calibration_checks SET client_id = 2 WHERE inspection_id = 2",
+    ):
+        try:
+            instance.direct_database.sql(statement)
+        except instance.direct_database.constraint_errors:
+            continue
+        raise ProbeFailed(statement)
+
+
 TAGS = ("xrf_instruments", "xrf_limits", "calibration_checks", "building_details", "ada", "moe", "root")
 LEAD_PROBES = [
     Probe("lead rows are read", frozenset((*TAGS, "read")), lead_rows_are_read_by_those_who_may),
     Probe(
         "lead rows are written by those who may", frozenset((*TAGS, "write")), lead_rows_are_written_by_those_who_may
     ),
+    Probe("moves of lead rows are audited", frozenset((*TAGS, "audit")), moved_lead_rows_are_audited),
+    Probe("ids of lead rows are never reused", frozenset((*TAGS, "cascade")), ids_of_lead_rows_are_never_reused),
+    Probe("the schema keeps a check's client", frozenset((*TAGS, "cascade")), schema_keeps_client_of_check),
     Probe("changes of lead rows are audited", frozenset((*TAGS, "audit")), changes_of_lead_rows_are_audited),
 ]
