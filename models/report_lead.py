@@ -42,19 +42,13 @@ class ReportLead(Model):
         TEXT, default=ColumnDefault.COMPUTED, common_values=READING_RESULTS, listed=True, narrow=True,
         searchable=True, help="The result. By default it is the classification of the value.", example=NEGATIVE,
     )  # fmt: skip
-    reading_no = column(INTEGER, label="No.", help="The number of the reading on the device.", listed=True, example=12)
-    taken_at = column(TIMESTAMP, label="Taken", listed=True, example="2026-01-31T14:10:00+00:00")
+    reading_no = column(INTEGER, label="No.", help="The number of the reading on the device.", example=12)
+    taken_at = column(TIMESTAMP, label="Taken", example="2026-01-31T14:10:00+00:00")
     dwelling = column(TEXT, searchable=True, example="3D")
-    room = column(TEXT, listed=True, narrow=True, searchable=True, example="Kitchen")
-    wall = column(
-        TEXT,
-        help="A is the side of the street; B, C and D follow clockwise.",
-        listed=True,
-        searchable=True,
-        example="A",
-    )
+    room = column(TEXT, listed=True, searchable=True, example="Kitchen")
+    wall = column(TEXT, help="A is the side of the street; B, C and D follow clockwise.", searchable=True, example="A")
     component = column(TEXT, listed=True, narrow=True, searchable=True, example="Window sill")
-    substrate = column(TEXT, listed=True, searchable=True, example="wood")
+    substrate = column(TEXT, searchable=True, example="wood")
     color = column(TEXT, example="white")
     condition = column(TEXT, example="intact")
     lead_mg_cm2 = column(DOUBLE, minimum=0, maximum=100, label="Lead (mg/cm²)", listed=True, narrow=True, example=0.3)

@@ -101,6 +101,9 @@ ADDRESSES |= {
     for page in generic_pages()
     if page.rule.removeprefix("/console") not in ADDRESSES
 }
+ADDRESSES |= {
+    f"{page.rule.removeprefix('/console')}/suggest": ("q", "within") for page in generic_pages() if page.suffix == ""
+}
 """The console's pages, with the parameters that each reads beside what all of them do."""
 EVERYWHERE = ("done", "signature", "undo")
 
@@ -133,6 +136,7 @@ FORMS = {
     "/sign-out": {},
     "/kiosk/enter": {"code": "ABCDEFGH"},
     "/kiosk/leave": {},
+    "/import/<target>": {"date_format": "ymd", "csv": "name,city\nA,B\n", "check": "1"},
     "/inspections/new": INSPECTION,
     "/inspections/<int:key>/edit": INSPECTION | SEEN,
     "/inspections/<int:key>/status": {"status": "failed"} | SEEN,

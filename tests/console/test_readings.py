@@ -22,10 +22,10 @@ def test_create_edit_and_delete_reading(browse: Callable, api: Callable) -> None
     page = ada.page(made.headers["Location"])
     assert "Reading created." in page
     (key,) = {row["id"] for row in readings(api)} - {1, 2, 3, 4}
-    assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}
+    assert readings(api)[-1].items() >= {"id": key, "inspection_id": 2, "gun_id": 79, "result": "positive"}.items()
     changed = ada.send(f"{READING}/{key}/edit", {"inspection_id": "2", "gun_id": "", "result": "negative"})
     assert changed.headers["Location"].startswith(HERE)
-    assert readings(api)[-1] == {"id": key, "inspection_id": 2, "gun_id": None, "result": "negative"}
+    assert readings(api)[-1].items() >= {"id": key, "inspection_id": 2, "gun_id": None, "result": "negative"}.items()
     assert f"Delete reading {key}, Negative?" in ada.page(f"{READING}/{key}/delete")
     assert ada.send(f"{READING}/{key}/delete").status_code == 303
     assert [row["id"] for row in readings(api)] == [1, 2, 3, 4]

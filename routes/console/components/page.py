@@ -112,7 +112,10 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
     links += [
         (each.plural, f"{PATH}{each.path}" + (f"?{first}" if (first := each.presentation.first_view) else ""))
         for each in all_tables()
-        if each.model.grant is None and not each.presentation.part_of and each.permits(caller, Action.READ)
+        if each.model.grant is None
+        and each.presentation.in_navigation
+        and not each.presentation.part_of
+        and each.permits(caller, Action.READ)
     ]
     if policy.may_administer(caller.role):
         links += [("Access", f"{PATH}/access"), ("Displays", f"{PATH}/devices")]

@@ -72,7 +72,7 @@ class RowChoice:
             named = f"{table.choice_query()}&{self.filters}".rstrip("&") + f"&{column}=ilike.{quote_pattern(typed)}"
             rows = self.select(named, 2)
             if len(rows) == 1:
-                return self.value(rows[0])
+                return self.value_of(rows[0])
         if table.has_number and (numbered := NUMBERED.fullmatch(typed)):
             return numbered[1]
         found = self.find(typed)
@@ -82,10 +82,10 @@ class RowChoice:
 
     def choices(self, rows: Sequence[Row]) -> tuple[Choice, ...]:
         """Return the rows as options, each with a label of its own."""
-        keys, labels = map(self.value, rows), self.table.choice_labels(rows)
+        keys, labels = map(self.value_of, rows), self.table.choice_labels(rows)
         return tuple(Choice(key, short_title(label)) for key, label in zip(keys, labels, strict=True))
 
-    def value(self, row: Row) -> str:
+    def value_of(self, row: Row) -> str:
         return str(row[self.column]) if self.column else self.table.key_text(row)
 
     def shown(self, key: str) -> str:

@@ -20,7 +20,7 @@ from routes.console.components import queries, records
 from routes.console.components.lists import list_page
 from routes.console.components.quick_entry import QUICK_FORMS, QuickForm
 from routes.console.components.records import RecordForm
-from routes.console.components.tables import PRESENTATIONS, Presentation, Row, Section, Table
+from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import capital, counted, name, short
 from routes.console.pages.rows import own_form, own_view
 
@@ -128,6 +128,8 @@ PRESENTATIONS[CHECKS] = Presentation(part_of="inspection_id", related=expects_re
 
 # Instruments
 
+IN_USE = "retired_on=is.null"
+
 
 def instrument_title(row: Row) -> str:
     return f"Gun {row['gun_id']}, {name(row['make'])} {name(row['model'])}"
@@ -136,13 +138,19 @@ def instrument_title(row: Row) -> str:
 def instrument_views() -> list[tuple[str, str]]:
     """Return the quick views of the instruments: those in use, and those whose service or leak test is due."""
     soon = local_day(current_time()) + datetime.timedelta(DUE_DAYS)
-    in_use = "retired_on=is.null"
     return [
-        ("In use", in_use),
-        ("Service due", f"{in_use}&service_due_on=lte.{soon}&order=service_due_on.asc"),
-        ("Leak test due", f"{in_use}&leak_test_due_on=lte.{soon}&order=leak_test_due_on.asc"),
+        ("In use", IN_USE),
+        ("Service due", f"{IN_USE}&service_due_on=lte.{soon}&order=service_due_on.asc"),
+        ("Leak test due", f"{IN_USE}&leak_test_due_on=lte.{soon}&order=leak_test_due_on.asc"),
         ("All", ""),
     ]
+
+
+@own_view("inspectors", "")
+def list_inspectors(table: Table, caller: Caller) -> Response:
+    instruments = table_of(INSTRUMENTS)
+    link = (instruments.plural, f"{PATH}{instruments.path}?{IN_USE}")
+    return list_page(table, caller, actions=lambda query: [link])
 
 
 @own_view(INSTRUMENTS, "")
@@ -151,6 +159,6 @@ def list_instruments(table: Table, caller: Caller) -> Response:
 
 
 PRESENTATIONS[INSTRUMENTS] = Presentation(
-    title=instrument_title, title_columns=("make", "model"), first_view="retired_on=is.null"
+    title=instrument_title, title_columns=("make", "model"), first_view=IN_USE, in_navigation=False
 )
 PRESENTATIONS[LIMITS] = Presentation(part_of="gun_id")
