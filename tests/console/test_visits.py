@@ -137,7 +137,7 @@ def test_visit_of_others_has_no_forms(browse: Callable, api: Callable, who: str,
     for function in ("start_visit", "close_visit", "reinspect"):
         assert user.get(f"/console/inspections/{key}/{function}").status_code == status
     if status != 200:
-        typed = {"status": "failed", "date_visited": "2026-01-01", **FINDING}
+        typed = {"status": "failed", "date_visited": "2026-01-01", **FINDING, "result": "negative"}
         for end in ("start_visit", "close_visit", "reinspect", "add/findings", "add/reports_lead"):
             answer = user.send(f"/console/inspections/{key}/{end}", typed, form="/console/")
             assert answer.status_code in (403, 404), end
