@@ -9,7 +9,7 @@ from tests.clients.server import KEYS
 from tests.conftest import MOE
 from tests.console.conftest import PHONE, Service
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

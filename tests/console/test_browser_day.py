@@ -14,7 +14,7 @@ from tests.console.conftest import BINARY, EMAILS, FLAGS, PATIENCE_MS, PHONE, Se
 from tests.console.test_browser_drafts import BACK, fill_in, findings
 from tests.console.test_browser_visits import Phone, visit
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 __all__ = ["visit"]
 ADDED = "Finding added."

@@ -9,7 +9,7 @@ from tests.clients.server import password_of
 from tests.console.conftest import EMAILS, PHONE, Service
 from tests.console.test_browser_visits import HEADS, visit
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 __all__ = ["visit"]
 DRAFTS = """() => new Promise((resolve) => {

@@ -8,7 +8,7 @@ import pytest
 from tests.clients.server import KEYS
 from tests.console.conftest import DESK, PHONE, Service
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 BUILDINGS = 24
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}

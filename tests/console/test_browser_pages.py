@@ -19,7 +19,7 @@ from tests.conftest import MIA, MOE
 from tests.console.conftest import Service
 from tests.console.kinds_of_pages import PAGES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KEY']}"}
 JS = Path(__file__).parent / "js"

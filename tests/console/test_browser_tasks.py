@@ -12,7 +12,7 @@ from tests.clients.server import KEYS, password_of
 from tests.conftest import MIA
 from tests.console.conftest import EMAILS, Service
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])

@@ -10,7 +10,7 @@ import pytest
 from tests.console.conftest import DESK, Service
 from tests.console.test_paper import HEADS, print_page
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
 KEY = 9_500
 READINGS, FINDINGS = 400, 120
