@@ -46,6 +46,6 @@ def test_day_turns_on_a_running_kiosk_display(clock: SetClock, browse: Callable)
 
 def test_day_turns_on_the_dashboard(clock: SetClock, browse: Callable) -> None:
     ada = browse("ada")
-    for day in ("2026-11-20", "2026-11-21"):
-        assert f"date_visited=lt.{day}" in ada.page("/console/")
+    for yesterday in ("2026-11-19", "2026-11-20"):
+        assert f"date_visited=lte.{yesterday}" in ada.page("/console/")
         clock.set(MIDNIGHT)

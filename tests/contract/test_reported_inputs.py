@@ -165,6 +165,8 @@ def test_csv_of_every_table_is_read_back_unchanged(api: Callable, table: str) ->
     before = dump(api)
 
     printed = api("root").get(f"/{table}", accept=CSV).text
+    if not before[table]:
+        return
     answer = api("root").post(f"/{table}", printed.encode(), content_type=CSV, prefer="resolution=merge-duplicates")
 
     assert answer.status == 200, answer.text

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import CAST
+from tests.support.columns import COLUMNS
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max", "service")
 
@@ -27,13 +28,7 @@ def transposed(rows: list[dict], keys: list[str]) -> dict[str, list]:
     [
         ("inspections", "reports_lead", "gun_id,result", ["gun_id", "result"], ""),
         ("inspections", "reports_lead", "g:gun_id,r:result::text", ["g", "r"], ""),
-        (
-            "inspections",
-            "reports_lead",
-            "*",
-            ["id", "inspection_id", "gun_id", "result"],
-            "&reports_lead.order=result.desc,id.desc",
-        ),
+        ("inspections", "reports_lead", "*", list(COLUMNS["reports_lead"]), "&reports_lead.order=result.desc,id.desc"),
         (
             "buildings",
             "inspections",

@@ -20,7 +20,7 @@ from engine.query.rule import Action
 from models.errors import Fault
 from models.fields import ColumnDefault, Model, parent_of
 from models.types import BIGINT
-from routes.console.components.template_filters import name, words
+from routes.console.components.template_filters import isolated, name, words
 from routes.postgrest.requests import UnknownPath
 
 PATH = "/console"
@@ -217,7 +217,9 @@ class Table:
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
-        return ", ".join((self.title(row), *(str(row[each]) for each in self.presentation.choice_columns if row[each])))
+        return ", ".join(
+            (self.title(row), *(isolated(str(row[each])) for each in self.presentation.choice_columns if row[each]))
+        )
 
     def numbered_label(self, row: Row) -> str:
         return f"{self.choice_label(row)}, number {self.key_text(row)}"
