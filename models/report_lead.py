@@ -47,7 +47,7 @@ class ReportLead(Model):
     dwelling = column(TEXT, searchable=True, example="3D")
     room = column(TEXT, listed=True, searchable=True, example="Kitchen")
     wall = column(TEXT, help="A is the side of the street; B, C and D follow clockwise.", searchable=True, example="A")
-    component = column(TEXT, listed=True, narrow=True, searchable=True, example="Window sill")
+    component = column(TEXT, listed=True, searchable=True, example="Window sill")
     substrate = column(TEXT, searchable=True, example="wood")
     color = column(TEXT, example="white")
     condition = column(TEXT, example="intact")
