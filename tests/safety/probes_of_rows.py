@@ -269,6 +269,19 @@ def inspector_reinspects(instance: ServiceInstance) -> None:
         instance.load(cast_world())
 
 
+def inspector_imports(instance: ServiceInstance) -> None:
+    """An inspector imports a finding of a visit of theirs."""
+    try:
+        linked = send(instance, "root", "PATCH", "/inspectors?id=eq.3", {"user_id": MOE})
+        expect(linked.status == 204, linked)
+        asked = {"p_target": "findings", "p_csv": "inspection_id,severity,description\n5,low,d\n", "p_dry_run": False}
+        response = send(instance, "moe", "POST", "/rpc/import_csv", asked)
+        expect(response.status == 200 and response.json["inserted"] == 1, response)
+    finally:
+        instance.load(cast_world())
+
+
+IMPORT = Probe("an inspector imports", frozenset(("import_csv", "call", "moe")), inspector_imports)
 REINSPECTION = Probe("an inspector re-inspects", frozenset(("reinspect", "call", "moe")), inspector_reinspects)
 
 
