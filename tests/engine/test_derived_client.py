@@ -31,8 +31,10 @@ def file(base_file: Path, tmp_path: Path) -> Path:
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET inspection_id = 6, client_id = 1 WHERE id = 1",
-        "INSERT INTO reports_lead (id, inspection_id, client_id) VALUES (1, 2, 1)"
-        " ON CONFLICT (id) DO UPDATE SET client_id = 2",
+        (
+            "INSERT INTO reports_lead (id, inspection_id, client_id) VALUES (1, 2, 1)"
+            " ON CONFLICT (id) DO UPDATE SET client_id = 2"
+        ),
     ],
 )
 def test_database_refuses_a_client_that_differs_from_the_inspection(file: Path, statement: str) -> None:
