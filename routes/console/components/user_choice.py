@@ -85,5 +85,5 @@ def user_id_by_email(email: str) -> str:
     """
     with reading() as transaction:
         user = people.by_email(transaction, email)
-    nobody = new_uuid()  # in both cases, so that the two take the same steps
-    return user.id if user is not None else nobody
+    new_id = new_uuid()  # drawn for a known e-mail too, so that both cases take the same steps
+    return user.id if user is not None else new_id
