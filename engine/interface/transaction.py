@@ -30,15 +30,16 @@ class ReplicationPositions:
     """The ids of two audit entries in a snapshot: the caller's last one, and the last one that decides rights.
 
     A replica's snapshot may replace the primary's if both have the same last entry that decides rights, and the replica
-    has the caller's last entry (docs/decisions/0021). Only PostgreSQL has replicas.
+    has the caller's last entry (docs/decisions/0021). A later entry is no proof of it: writers of several clients
+    commit in any order. Only PostgreSQL has replicas.
     """
 
     own: int | None
     rights: str | None
 
-    def are_within(self, last: int | None, rights: str | None) -> bool:
-        """Return whether a snapshot whose last entry is `last` and whose last rights entry is `rights` may answer."""
-        return rights == self.rights and (last or 0) >= (self.own or 0)
+    def are_within(self, has_own: bool, rights: str | None) -> bool:
+        """Return whether a snapshot may answer: whether it has the entry `own`, and its last rights entry."""
+        return has_own and rights == self.rights
 
 
 @lru_cache(maxsize=1)

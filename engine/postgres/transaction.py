@@ -216,7 +216,7 @@ class WriteTransaction(ServerTransaction):
         fault = super().failed(error)
         if isinstance(fault, OnlyReads):
             self.session.is_read_only = True
-        if self.has_lock or not isinstance(fault, Locked):
+        if self.has_lock or not isinstance(fault, Locked | TimedOut):
             return fault
         if self.observe_wait is not None:
             self.observe_wait(time.monotonic() - self.requested_at)
