@@ -16,6 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from engine.interface.clock import day_of
+from engine.interface.faults import BeyondClient
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.base import SqlDialect
 from models.audit_log import AuditLog
@@ -84,6 +85,9 @@ class Transaction(ABC):
     version: int | None = None
     """The data version of the snapshot; None if the engine has none, or a commit intervened."""
 
+    client_id: int | None = None
+    """The only client whose rows the transaction may change and rely on; None for any."""
+
     rollback_only = False
     dead = False
 
@@ -94,6 +98,11 @@ class Transaction(ABC):
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
+
+    def require_client(self, client_id: int | None) -> None:
+        """Raise BeyondClient if a row of this client may change before the COMMIT. None stands for no row."""
+        if None not in (self.client_id, client_id) and client_id != self.client_id:
+            raise BeyondClient
 
     @property
     def unix(self) -> int:

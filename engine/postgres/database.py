@@ -154,7 +154,7 @@ class ServerDatabase(Database):
             (LOCK, (limit,)) if client_id is None else (LOCK_CLIENT, (limit, str(client_id))),
         ]
         session = self.begin_session(begin, wait_seconds_max)
-        transaction = WriteTransaction(session, self.cache, self.clock, seconds_max, self.observe_wait)
+        transaction = WriteTransaction(session, self.cache, self.clock, seconds_max, self.observe_wait, client_id)
         with self.ending(transaction):
             if not is_brief:
                 transaction.wait_for_lock()

@@ -163,8 +163,10 @@ class WriteTransaction(ServerTransaction):
         clock: Clock,
         seconds_max: float,
         observe_wait: Callable[[float], None] | None,
+        client_id: int | None,
     ) -> None:
         super().__init__(session, cache)
+        self.client_id = client_id
         self.clock = clock
         self.seconds_max = seconds_max
         self.observe_wait = observe_wait

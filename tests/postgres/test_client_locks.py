@@ -98,6 +98,18 @@ def test_write_takes_the_lock_of_its_client_or_all(
     assert locked_clients == clients
 
 
+def test_visit_with_a_schedule_of_another_client_takes_the_writer_lock_alone(
+    service: Service, locked_clients: list
+) -> None:
+    """Inspection 3 keeps schedule 4 of Acme when it moves to a building of Borough."""
+    assert service.api("root").patch("/inspections?id=eq.3", {"building_id": 4}).status == 204
+
+    answer = service.api("bob").patch("/inspections?id=eq.3", {"status": "completed", "date_visited": "2025-06-01"})
+
+    assert answer.status == 204, answer.text
+    assert locked_clients == [None, BOROUGH, None]
+
+
 def test_upsert_takes_the_writer_lock_alone(service: Service, locked_clients: list) -> None:
     answer = service.api("ada").post("/inspections", {"id": 1, **INSPECTION}, prefer="resolution=merge-duplicates")
 
