@@ -137,6 +137,7 @@ def test_list_of_instruments_has_those_due(lead: Callable, browse: Callable) -> 
     ada = browse("ada")
 
     page = ada.page("/console/xrf_instruments?retired_on=is.null")
+    assert "New XRF instrument" in page
     due = ada.page("/console/xrf_instruments?retired_on=is.null&service_due_on=lte.2026-12-20&order=service_due_on.asc")
 
     assert f"Gun {SHARED}, Niton XLp 300A" in page
