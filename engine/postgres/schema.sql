@@ -580,9 +580,9 @@ CREATE TABLE devices (
 );
 CREATE INDEX devices_user_id ON devices (user_id);
 
--- API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+-- API keys and calendar links. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
 -- read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
--- that the service key made has no creator.
+-- that the service key made has no creator. The digest of a calendar link begins with `calendar:`.
 CREATE TABLE api_keys (
     id           text COLLATE "C" NOT NULL,
     user_id      uuid NOT NULL,
