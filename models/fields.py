@@ -137,6 +137,9 @@ class Model(DeclarativeBase):
     no client.
     """
 
+    audited_with: ClassVar[str | None] = None
+    """The reference to the row whose client reads the audit entries, of a table without a tenant."""
+
     sqlite_compound_key: ClassVar[bool] = False
     """Whether children refer to (id, client_id) on SQLite, too. Else triggers keep their client_id equal.
 
