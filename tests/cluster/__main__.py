@@ -3,6 +3,7 @@ ten faults of each kind under load, and a table of what they did."""
 
 from __future__ import annotations
 
+import signal
 import statistics
 import sys
 import time
@@ -45,10 +46,12 @@ def measure(kind: str, times: int) -> None:
 def main(arguments: list[str]) -> None:
     if missing := missing_programs():
         sys.exit(f"walkthrough: not installed: {', '.join(missing)}")
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if not arguments:
         with running_cluster(rows_with_passwords()) as cluster:
             print(f"http://127.0.0.1:{cluster.port} over {cluster.database_url()}", flush=True)
             input("Enter stops the cluster. ")
+        return
     print("| fault | times | median s | longest s | writes | lost | pairs | revocations | stale | unanswered | 503 |")
     for kind, times in zip(arguments[::2], arguments[1::2], strict=True):
         measure(kind, int(times))

@@ -19,10 +19,11 @@ def wait_for_another(cluster: NodeCluster, old: Node) -> None:
 
 @contextmanager
 def kill(cluster: NodeCluster) -> Iterator[None]:
-    """Kill -9 of the primary's processes; Patroni stays."""
+    """Kill -9 of the primary's processes. Its Patroni starts it again, or leaves the role to a standby."""
     old = cluster.primary()
+    killed = old.server_pids()[0]
     old.signal_server(signal.SIGKILL)
-    wait_for_another(cluster, old)
+    wait(lambda: killed not in cluster.primary().server_pids(), "a new process is the primary")
     yield
 
 

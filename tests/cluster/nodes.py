@@ -6,6 +6,7 @@ namespaces of their own, so that a node can be cut off.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import pathlib
@@ -17,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from tests.support.ports import free_port
 from tests.support.private_server import find_programs
@@ -27,10 +29,9 @@ from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 TEMPLATE = PROJECT / "deploy/cluster/patroni.yaml"
-PASSWORD = "of-the-cluster"  # noqa: S105
+PASSWORD = "of-the-cluster"
 NODES = (1, 2, 3)
 SECONDS_MAX = 90.0
-HELD = (signal.SIGSTOP, signal.SIGCONT)
 
 
 def missing_programs() -> list[str]:
@@ -152,7 +153,7 @@ class NodeCluster:
         self.directory.chmod(0o755)
         if os.getuid() == 0:
             shutil.chown(self.directory, "postgres", "postgres")
-        octet = random.randint(2, 250)  # noqa: S311
+        octet = random.randint(2, 250)
         self.network = f"10.{octet}.7" if has_namespaces else f"127.{octet}.7"
         self.prefix = f"wt{octet}" if has_namespaces else ""
         self.bridge = f"{self.prefix}b"
@@ -161,9 +162,10 @@ class NodeCluster:
         self.service: subprocess.Popen[bytes] | None = None
         self.port = free_port()
 
-    def database_url(self, standbys: bool = False) -> str:
-        hosts, ports = ",".join(each.host for each in self.nodes), ",".join("5432" for each in self.nodes)
-        return f"postgresql+psycopg://postgres:{PASSWORD}@/walkthrough?host={hosts}&port={ports}&target_session_attrs=read-write&connect_timeout=2"
+    def database_url(self) -> str:
+        hosts = ",".join(each.host for each in self.nodes)
+        server = f"postgresql+psycopg://postgres:{PASSWORD}@/walkthrough?host={hosts}&port=5432,5432,5432"
+        return f"{server}&target_session_attrs=read-write&connect_timeout=2"
 
     def read_urls(self) -> str:
         return ",".join(f"postgresql+psycopg://postgres:{PASSWORD}@{each.host}/walkthrough" for each in self.nodes)
@@ -236,10 +238,11 @@ class NodeCluster:
     def switch_over(self) -> None:
         """Ask Patroni to make a synchronous standby the primary."""
         primary = self.primary()
-        body = json.dumps({"leader": primary.name}).encode()
-        request = urllib.request.Request(f"http://{primary.host}:8008/switchover", body, method="POST")
-        with suppress(OSError):  # the answer may get lost as the node changes its role
-            urllib.request.urlopen(request, timeout=60).close()
+        connection = http.client.HTTPConnection(primary.host, 8008, timeout=60)
+        with closing(connection):
+            connection.request("POST", "/switchover", json.dumps({"leader": primary.name}))
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
 
     def stop(self) -> None:
         if self.service is not None:

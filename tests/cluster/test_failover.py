@@ -18,7 +18,7 @@ def cluster() -> Iterator[NodeCluster]:
         yield running
 
 
-@pytest.mark.parametrize("kind", ["kill", "switchover"])
+@pytest.mark.parametrize("kind", ["crash", "switchover"])
 def test_failover_keeps_what_was_acknowledged(cluster: NodeCluster, kind: str) -> None:
     old = cluster.primary()
     with Load(cluster.port) as load:

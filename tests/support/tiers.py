@@ -15,6 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 FOLDER_MARKS = {
     "clients": ("slow",),
+    "cluster": ("slow", "no_database"),
     "durability": ("slow", "no_database"),
     "http": ("slow",),
     "maintenance": ("slow",),
