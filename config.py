@@ -56,6 +56,9 @@ class Settings(TypedDict):
     URL_PREFIX: str  # without a slash at its end; empty at the root
     TIMEZONE: str  # an IANA name
     FINDING_DEADLINES: dict[str, tuple[int, str]]  # by severity: a number of "h" (hours) or "d" (days)
+    FILES_DIR: Path
+    FILE_BYTES_MAX: int
+    FILES_BYTES_MAX: int
 
 
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -66,6 +69,7 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
     if "SECRET_KEY" not in raw:
         raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
     parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
+    parsed["FILES_DIR"] = parsed["FILES_DIR"] or files_folder(_database(raw))
     if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
         raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     _refuse_weak_keys(parsed)
@@ -88,6 +92,11 @@ def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
     if _inherited and overrides is None:
         return _inherited[-1]
     return prepare(overrides)
+
+
+def files_folder(database: Path | None) -> Path:
+    """Return the default of FILES_DIR."""
+    return PROJECT / "instance" / "files" if database is None else database.with_name(f"{database.name}.files")
 
 
 def has_default_database(overrides: Mapping[str, object] | None = None) -> bool:

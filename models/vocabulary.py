@@ -54,3 +54,10 @@ VALIDITIES: Final = ("valid", "no_check", "late", "open", "doubtful")
 
 OCCUPANCIES: Final = ("yes", "no", "unknown")
 HAZARD_CLASSES: Final = ("high", "moderate", "low")
+
+# Files
+
+BUCKETS: Final = ("inspections", "findings", "buildings")
+INSPECTION_FILES, FINDING_FILES, BUILDING_FILES = BUCKETS
+FILE_TYPES: Final = ("image/jpeg", "image/png", "image/webp", "image/heic", "application/pdf")
+JPEG, PNG, WEBP, HEIC, PDF = FILE_TYPES

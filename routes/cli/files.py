@@ -47,7 +47,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 FILE = click.Path(path_type=Path, readable=False, allow_dash=True)
 """The command that opens the file reports its errors on one line."""
 
-bp = Blueprint("files", __name__, cli_group=None)
+bp = Blueprint("file_commands", __name__, cli_group=None)
 
 
 PlaceOf = Callable[[str, int], str]
