@@ -69,7 +69,8 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
     if "SECRET_KEY" not in raw:
         raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
     parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
-    parsed["FILES_DIR"] = parsed["FILES_DIR"] or files_folder(_database(raw))
+    if raw.get("FILES_DIR") is None:
+        parsed["FILES_DIR"] = files_folder(_database(raw))
     if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
         raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     _refuse_weak_keys(parsed)
