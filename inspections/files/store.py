@@ -124,7 +124,7 @@ class FileStore:
     def sweep_derived(self) -> None:
         """Remove temporary files older than a day, and thumbnails whose bytes are gone."""
         for each in entries_of(self.incoming):
-            if is_older(each, ORPHAN_SECONDS):
+            if each.is_file() and is_older(each, ORPHAN_SECONDS):
                 each.unlink(missing_ok=True)
         for each in entries_of(self.thumbnails):
             match = THUMBNAIL.fullmatch(each.name)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.interface.database import Database
+from engine.interface.transaction import Transaction
 from inspections.faults import FileEmpty, FileTooLarge, NoRoomForFile
 from inspections.files.content import read_content
-from inspections.files.records import Upload
-from inspections.files.store import FileStore
+from inspections.files.records import TABLE, Upload
+from inspections.files.store import FileStore, is_older
+from inspections.writes import read_rows
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+SWEEP_SECONDS = 3_600
+SWEPT = ".swept"
+"""The file whose age is that of the last sweep."""
+SWEPT_AT_ONCE = 1_000
+"""The number of hashes for which the writer lock is held at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +75,42 @@ def keep_upload(
         cache_control,
         user_metadata,
     )
+
+
+def sweep(database: Database, store: FileStore) -> int:
+    """Remove bytes without a row after a day, old temporary files and thumbnails of removed bytes. Return the count.
+
+    The writer lock excludes the upload whose row follows its bytes.
+    """
+    removed = 0
+    for hashes in batched(store.abandoned(), SWEPT_AT_ONCE):
+        with database.writing() as transaction:
+            for sha256 in unused(transaction, hashes):
+                store.remove(sha256)
+                removed += 1
+    store.sweep_derived()
+    return removed
+
+
+def unused(transaction: Transaction, hashes: Sequence[str]) -> list[str]:
+    """Return the hashes that no row has."""
+    used = {row["sha256"] for row in read_rows(transaction, TABLE, ("sha256",), "sha256", hashes)}
+    return [each for each in hashes if each not in used]
+
+
+def batched(hashes: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (hashes[start : start + size] for start in range(0, len(hashes), size))
+
+
+def is_sweep_due(store: FileStore) -> bool:
+    """Return whether an hour has passed since a sweep, and note that one begins now. Processes share the note."""
+    note = store.incoming / SWEPT
+    try:
+        if not is_older(note, SWEEP_SECONDS) and note.exists():
+            return False
+        store.prepare()
+        note.touch(0o600)
+        os.utime(note)
+    except OSError:
+        return False
+    return True
