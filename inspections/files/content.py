@@ -25,7 +25,9 @@ SAME_TYPES = {"image/jpg": JPEG, "image/pjpeg": JPEG, "image/heif": HEIC, "image
 UNCHOSEN_TYPES = frozenset({"", "text/plain", "application/octet-stream", "binary/octet-stream"})
 """Types that clients send unless their caller names one. They contradict no content."""
 
-IMAGE_ERRORS = (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError, KeyError, TypeError)
+Image.MAX_IMAGE_PIXELS = None  # heads are read of images of any size; thumbnails.py limits the pixels
+
+IMAGE_ERRORS = (OSError, SyntaxError, ValueError, EOFError, KeyError, TypeError)
 """What Pillow raises for a damaged image."""
 
 

@@ -81,7 +81,7 @@ class LinkSigner:
         return link
 
     def parse(self, token: str) -> Link:
-        if len(token) > TOKEN_CHARACTERS_MAX:
+        if len(token) > TOKEN_CHARACTERS_MAX or not token.isascii():
             raise InvalidLink
         try:
             payload: Mapping[str, Any] = self.serializer.loads(token)

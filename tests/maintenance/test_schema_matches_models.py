@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from engine.schema.script import COMMITTED, schema_script
 from models import RESOURCES, credential
-from models.fields import indexes_of, parent_of
+from models.fields import indexes_of, parents_of
 from models.types import TEXT, TEXT_BYTES_MAX
 from tests.support import databases
 from tests.support.applications import open_app
@@ -156,7 +156,7 @@ def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
 def pairs_of(model: type | None, key: sa.ForeignKey) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield the columns of a foreign key. That of a row's client includes the client, unless triggers replace it."""
     parent = key.column.table.name
-    is_tenant = model is not None and parent_of(model) is key
+    is_tenant = model is not None and any(each is key for each in parents_of(model))
     update = "CASCADE" if is_tenant else key.onupdate or "NO ACTION"
     yield key.parent.name, parent, key.column.name, update, key.ondelete or "NO ACTION"
     if is_tenant and (databases.SERVER is not None or RESOURCES[parent].sqlite_compound_key):
