@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from inspections.faults import FileEmpty, FileTooLarge, NoRoomForFile
 from inspections.files.content import read_content
 from inspections.files.records import Upload
-from inspections.files.store import FileStore
+from inspections.files.store import FileStore, measure
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -43,9 +43,11 @@ def keep_upload(
     *,
     cache_control: str | None = None,
     user_metadata: str | None = None,
+    check: Callable[[Upload], None] = lambda upload: None,
 ) -> Upload:
     """Keep the bytes of a complete temporary file, and return what its row says.
 
+    `check` may refuse the upload before its bytes are kept.
     Raise FileEmpty, FileTooLarge, UnknownFileType, FileTypeMismatch or NoRoomForFile. Then the caller deletes the file.
     """
     size = temporary.stat().st_size
@@ -54,9 +56,8 @@ def keep_upload(
     if size > limits.file_bytes:
         raise FileTooLarge(limits.file_bytes)
     content = read_content(temporary, claimed_type)
-    with reporting_full_disk():
-        kept = store.keep(temporary)
-    return Upload(
+    kept = measure(temporary)
+    upload = Upload(
         kept.sha256,
         kept.size,
         content.mimetype,
@@ -66,3 +67,7 @@ def keep_upload(
         cache_control,
         user_metadata,
     )
+    check(upload)
+    with reporting_full_disk():
+        store.keep(temporary, kept)
+    return upload
