@@ -16,6 +16,8 @@ from routes.http.middleware import register_middleware
 from routes.openapi import views as docs
 from routes.reports import views as reports
 from routes.resource import blueprint
+from routes.storage import buckets, heads, links, objects
+from routes.storage import errors as storage_errors
 
 SUPABASE_PREFIX = "/rest/v1"
 
@@ -25,7 +27,7 @@ def register(app: Flask) -> None:
 
     The data routes exist twice: at the root, and under /rest/v1 for Supabase clients.
     """
-    register_middleware(app, gotrue_errors.render_fault)
+    register_middleware(app, {"/auth/v1/": gotrue_errors.render_fault, "/storage/v1/": storage_errors.render_fault})
     for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, docs.root):
         app.register_blueprint(bp)
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
@@ -33,6 +35,9 @@ def register(app: Flask) -> None:
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
     for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, console.bp):
         app.register_blueprint(bp)
+    for bp in (buckets.bp, objects.bp, links.bp):
+        app.register_blueprint(bp)
+    app.extensions["walkthrough.uploads"] = heads.UploadHeads(app)
     for bp in (commands.bp, files.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)

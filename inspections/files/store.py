@@ -59,16 +59,13 @@ class FileStore:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         return path
 
-    def keep(self, temporary: Path) -> KeptBytes:
-        """Sync a temporary file and give it the name of its hash. It replaces equal bytes, which renews their age."""
+    def keep(self, temporary: Path, kept: KeptBytes) -> None:
+        """Sync a measured file and give it the name of its hash. It replaces equal bytes, which renews their age."""
         with temporary.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-            size = os.fstat(file.fileno()).st_size
         os.utime(temporary)
-        temporary.replace(self.path(digest))
+        temporary.replace(self.path(kept.sha256))
         sync_folder(self.folder)
-        return KeptBytes(digest, size)
 
     def path(self, sha256: str) -> Path:
         """Return the path of the bytes of a hash, whether or not they exist."""
@@ -130,6 +127,12 @@ class FileStore:
             match = THUMBNAIL.fullmatch(each.name)
             if match is None or not self.path(match[1]).exists():
                 each.unlink(missing_ok=True)
+
+
+def measure(path: Path) -> KeptBytes:
+    """Return the hash and the size of a file."""
+    with path.open("rb") as file:
+        return KeptBytes(hashlib.file_digest(file, "sha256").hexdigest(), os.fstat(file.fileno()).st_size)
 
 
 def entries_of(folder: Path) -> list[Path]:

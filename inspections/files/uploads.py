@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from engine.interface.transaction import Transaction
 from inspections.faults import FileEmpty, FileTooLarge, NoRoomForFile
 from inspections.files.content import read_content
 from inspections.files.records import TABLE, Upload
-from inspections.files.store import FileStore, is_older
+from inspections.files.store import FileStore, is_older, measure
 from inspections.writes import read_rows
+from models.errors import Fault
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 SWEEP_SECONDS = 3_600
@@ -52,9 +54,11 @@ def keep_upload(
     *,
     cache_control: str | None = None,
     user_metadata: str | None = None,
+    check: Callable[[Upload], None] = lambda upload: None,
 ) -> Upload:
     """Keep the bytes of a complete temporary file, and return what its row says.
 
+    `check` may refuse the upload before its bytes are kept.
     Raise FileEmpty, FileTooLarge, UnknownFileType, FileTypeMismatch or NoRoomForFile. Then the caller deletes the file.
     """
     size = temporary.stat().st_size
@@ -63,9 +67,8 @@ def keep_upload(
     if size > limits.file_bytes:
         raise FileTooLarge(limits.file_bytes)
     content = read_content(temporary, claimed_type)
-    with reporting_full_disk():
-        kept = store.keep(temporary)
-    return Upload(
+    kept = measure(temporary)
+    upload = Upload(
         kept.sha256,
         kept.size,
         content.mimetype,
@@ -75,6 +78,10 @@ def keep_upload(
         cache_control,
         user_metadata,
     )
+    check(upload)
+    with reporting_full_disk():
+        store.keep(temporary, kept)
+    return upload
 
 
 def sweep(database: Database, store: FileStore) -> int:
@@ -90,6 +97,17 @@ def sweep(database: Database, store: FileStore) -> int:
                 removed += 1
     store.sweep_derived()
     return removed
+
+
+def sweep_if_due(database: Database, store: FileStore) -> None:
+    """Sweep in a thread of its own if an hour has passed since a sweep. A failed sweep is repeated an hour later."""
+
+    def run() -> None:
+        with suppress(Fault, OSError):
+            sweep(database, store)
+
+    if is_sweep_due(store):
+        threading.Thread(target=run, name="sweep of files", daemon=True).start()
 
 
 def unused(transaction: Transaction, hashes: Sequence[str]) -> list[str]:

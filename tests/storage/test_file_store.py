@@ -11,7 +11,7 @@ import pytest
 
 from inspections.faults import NoRoomForFile
 from inspections.files import store as store_module
-from inspections.files.store import FileStore, KeptBytes
+from inspections.files.store import FileStore, KeptBytes, measure
 from inspections.files.uploads import FileLimits, is_sweep_due, keep_upload, sweep
 from tests.inspections.case_world import FAILED, case_rows
 from tests.inspections.file_world import Files, image_bytes
@@ -27,7 +27,9 @@ def store(tmp_path: pathlib.Path) -> FileStore:
 def kept(store: FileStore, content: bytes = b"content") -> KeptBytes:
     temporary = store.new_temporary()
     temporary.write_bytes(content)
-    return store.keep(temporary)
+    found = measure(temporary)
+    store.keep(temporary, found)
+    return found
 
 
 def age(path: pathlib.Path) -> None:
@@ -72,7 +74,7 @@ def test_bytes_are_synced_before_they_have_a_name(store: FileStore, monkeypatch:
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(pathlib.Path, "replace", replace)
-    store.keep(temporary)
+    store.keep(temporary, measure(temporary))
 
     assert steps == ["bytes", "rename", "folder"]
 

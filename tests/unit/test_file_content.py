@@ -11,7 +11,7 @@ from PIL import ExifTags, Image
 from inspections.faults import FileTypeMismatch, NoThumbnail, UnknownFileType
 from inspections.files import thumbnails
 from inspections.files.content import Content, Position, read_content, read_position
-from inspections.files.store import FileStore
+from inspections.files.store import FileStore, KeptBytes, measure
 from inspections.files.thumbnails import choose_width, thumbnail
 from tests.inspections.file_world import image_bytes
 
@@ -113,8 +113,15 @@ def test_position_of_a_photograph(store: FileStore) -> None:
 # Thumbnails
 
 
+def keep(store: FileStore, content: bytes) -> KeptBytes:
+    path = temporary(store, content)
+    kept = measure(path)
+    store.keep(path, kept)
+    return kept
+
+
 def make(store: FileStore, content: bytes, width: int = 160) -> Image.Image:
-    kept = store.keep(temporary(store, content))
+    kept = keep(store, content)
     return Image.open(io.BytesIO(thumbnail(store, kept.sha256, width).read_bytes()))
 
 
@@ -157,7 +164,7 @@ def test_small_image_is_not_enlarged(store: FileStore) -> None:
 
 
 def test_thumbnail_is_made_once(store: FileStore) -> None:
-    kept = store.keep(temporary(store, image_bytes(size=(800, 600))))
+    kept = keep(store, image_bytes(size=(800, 600)))
     first = thumbnail(store, kept.sha256, 160)
     made_at = first.stat().st_mtime_ns
     store.path(kept.sha256).unlink()
