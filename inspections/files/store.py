@@ -6,6 +6,7 @@ committed row lacks its bytes after a kill or a power cut. Bytes without a row a
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -68,8 +69,9 @@ class FileStore:
         sync_folder(self.folder)
 
     def path(self, sha256: str) -> Path:
-        """Return the path of the bytes of a hash, whether or not they exist."""
-        assert NAME.fullmatch(sha256)
+        """Return the path of the bytes of a hash, whether or not they exist. Raise FileNotFoundError for other text."""
+        if not NAME.fullmatch(sha256):
+            raise FileNotFoundError(errno.ENOENT, "no hash", sha256)
         return self.folder / sha256
 
     def has(self, kept: KeptBytes) -> bool:
@@ -93,7 +95,9 @@ class FileStore:
         return status.f_bavail * status.f_frsize
 
     def is_writable(self) -> bool:
-        """Return whether a file can be created in the folder."""
+        """Return whether a file can be created in the folder, or the folder itself where it does not exist yet."""
+        if not self.folder.exists():
+            return os.access(next(each for each in self.folder.parents if each.exists()), os.W_OK)
         try:
             self.new_temporary().unlink(missing_ok=True)
         except OSError:
