@@ -70,7 +70,7 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
         raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
     parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
     if raw.get("FILES_DIR") is None:
-        parsed["FILES_DIR"] = files_folder(_database(raw))
+        parsed["FILES_DIR"] = settings.files_folder(_database(raw))
     if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
         raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     _refuse_weak_keys(parsed)
@@ -93,11 +93,6 @@ def current_settings(overrides: Mapping[str, object] | None = None) -> Settings:
     if _inherited and overrides is None:
         return _inherited[-1]
     return prepare(overrides)
-
-
-def files_folder(database: Path | None) -> Path:
-    """Return the default of FILES_DIR."""
-    return PROJECT / "instance" / "files" if database is None else database.with_name(f"{database.name}.files")
 
 
 def has_default_database(overrides: Mapping[str, object] | None = None) -> bool:

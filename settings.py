@@ -119,6 +119,11 @@ def database_path(text: str) -> Path | None:
     return Path(os.path.abspath(PROJECT / url.database))
 
 
+def files_folder(database: Path | None) -> Path:
+    """Return the default of FILES_DIR."""
+    return PROJECT / "instance" / "files" if database is None else database.with_name(f"{database.name}.files")
+
+
 def parse_url(text: str) -> sa.URL:
     """Parse the URL of an SQLite file or a PostgreSQL server. The path is not checked."""
     try:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
-from models.vocabulary import BUCKETS, FILE_TYPES, INSPECTION_FILES, JPEG
+from models.vocabulary import BUCKETS, FILE_TYPES, JPEG
 
 ROW_ID = "CAST(coalesce(inspection_id, finding_id, building_id) AS text)"
 NAME_BYTES_MAX = 1_024
@@ -40,7 +40,7 @@ class File(Model):
     id = column(UUID, primary_key=True, service=True, default=ColumnDefault.RANDOM_UUID)
     bucket = column(
         TEXT, required=True, service=True, allowed_values=BUCKETS, listed=True, searchable=True,
-        example=INSPECTION_FILES,
+        example=BUCKETS[0],
     )  # fmt: skip
     name = column(
         TEXT, required=True, service=True, bytes_max=NAME_BYTES_MAX, listed=True, narrow=True, searchable=True,

@@ -58,6 +58,5 @@ HAZARD_CLASSES: Final = ("high", "moderate", "low")
 # Files
 
 BUCKETS: Final = ("inspections", "findings", "buildings")
-INSPECTION_FILES, FINDING_FILES, BUILDING_FILES = BUCKETS
 FILE_TYPES: Final = ("image/jpeg", "image/png", "image/webp", "image/heic", "application/pdf")
 JPEG, PNG, WEBP, HEIC, PDF = FILE_TYPES

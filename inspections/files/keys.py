@@ -8,11 +8,9 @@ from types import MappingProxyType
 
 from inspections.faults import InvalidFileName, NoSuchBucket
 from models.types import INT64
-from models.vocabulary import BUCKETS, BUILDING_FILES, FINDING_FILES, INSPECTION_FILES
+from models.vocabulary import BUCKETS
 
-COLUMNS = MappingProxyType(
-    {INSPECTION_FILES: "inspection_id", FINDING_FILES: "finding_id", BUILDING_FILES: "building_id"}
-)
+COLUMNS = MappingProxyType(dict(zip(BUCKETS, ("inspection_id", "finding_id", "building_id"), strict=True)))
 """By bucket: the column that refers to the row of a file. The bucket has the name of the row's table."""
 
 SEGMENTS_MAX = 3

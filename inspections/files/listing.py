@@ -39,7 +39,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListEntry:
     """A folder, or a file. `name` is relative to the prefix of `list`, or whole for `listV2`."""
 
     name: str
@@ -68,12 +68,12 @@ def list_level(
     order: Order = BY_NAME,
     limit: int = 100,
     offset: int = 0,
-) -> list[Entry]:
+) -> list[ListEntry]:
     """Return the visible entries of a folder whose names begin with `search`, in any case. Raise NoSuchBucket."""
     require_bucket(bucket)
     base = normalize(folder)
     if not base:
-        return [Entry(name) for name in row_ids(transaction, caller, bucket, search, order, limit, offset)]
+        return [ListEntry(name) for name in row_ids(transaction, caller, bucket, search, order, limit, offset)]
     files = files_of_row(transaction, caller, bucket, base)
     begins = search.casefold()
     entries = (each for each in entries_below(files, f"{base}/") if each.name.casefold().startswith(begins))
@@ -114,29 +114,29 @@ def matching_entries(
     order: Order,
     limit: int,
     offset: int,
-) -> list[Entry]:
+) -> list[ListEntry]:
     """Return the entries of a page, and one more if there is a next page. Names are whole."""
     if "/" not in prefix:
         if with_delimiter:
             ids = row_ids(transaction, caller, bucket, prefix, order, limit + 1, offset)
-            return [Entry(f"{name}/") for name in ids]
+            return [ListEntry(f"{name}/") for name in ids]
         return [
-            Entry(row.name, row)
+            ListEntry(row.name, row)
             for row in files_of_bucket(transaction, caller, bucket, prefix, order, limit + 1, offset)
         ]
     files = (row for row in files_of_row(transaction, caller, bucket, prefix) if row.name.startswith(prefix))
     if not with_delimiter:
-        entries: Iterable[Entry] = (Entry(row.name, row) for row in files)
+        entries: Iterable[ListEntry] = (ListEntry(row.name, row) for row in files)
     else:
         base = prefix[: prefix.rindex("/") + 1]
         entries = (
-            Entry(base + each.name + ("/" if each.file is None else ""), each.file)
+            ListEntry(base + each.name + ("/" if each.file is None else ""), each.file)
             for each in entries_below(files, base)
         )
     return in_order(entries, order)[offset : offset + limit + 1]
 
 
-def entries_below(files: Iterable[FileRow], base: str) -> Iterator[Entry]:
+def entries_below(files: Iterable[FileRow], base: str) -> Iterator[ListEntry]:
     """Yield the files and folders directly below a base, which ends in a slash. Each folder comes once."""
     folders: set[str] = set()
     for row in files:
@@ -144,16 +144,16 @@ def entries_below(files: Iterable[FileRow], base: str) -> Iterator[Entry]:
             continue
         name, slash, _ = row.name.removeprefix(base).partition("/")
         if not slash:
-            yield Entry(name, row)
+            yield ListEntry(name, row)
         elif name not in folders:
             folders.add(name)
-            yield Entry(name)
+            yield ListEntry(name)
 
 
-def in_order(entries: Iterable[Entry], order: Order) -> list[Entry]:
+def in_order(entries: Iterable[ListEntry], order: Order) -> list[ListEntry]:
     """Return entries in order, by name among equals. A folder has no times: it comes last, as nulls in PostgreSQL."""
 
-    def value(entry: Entry) -> tuple[bool, str]:
+    def value(entry: ListEntry) -> tuple[bool, str]:
         if order.column == "name":
             return False, entry.name
         return entry.file is None, "" if entry.file is None else getattr(entry.file, order.column)

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 from flask import Blueprint, current_app
 
-import config
+import settings
 from access.accounts.user_import import import_user
 from engine.current import database, reading
 from engine.interface.database import Database
@@ -198,7 +198,7 @@ def back_up(file: Path) -> None:
     path = sqlite_path(database())
     require_separate_file(file)
     require_not_empty(file)
-    store, target = file_store(), FileStore(config.files_folder(file))
+    store, target = file_store(), FileStore(settings.files_folder(file))
     try:
         copies.copy_new(store, target)  # before: the sweep may remove bytes whose row the copy still has
         backup.back_up(path, file, readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy)
@@ -221,7 +221,7 @@ def restore(file: Path) -> None:
     lock = claim_serving_lock(path)
     database().close()
     try:
-        copies.restore(FileStore(config.files_folder(file)), file_store(), like=path)
+        copies.restore(FileStore(settings.files_folder(file)), file_store(), like=path)
         backup.restore(file, path, database().clock)
     except (database_check.MaintenanceError, Fault, OSError) as error:
         lock.give_back()

@@ -118,11 +118,11 @@ READABLE = {
         INSPECTION_GRANTS_TO_MANAGERS: set(),
     },
 }
-NOT_IN_DATA_SET = ("building_details", "calibration_checks", "xrf_instruments", "xrf_limits")
-"""Tables without rows here; tests/access/test_instrument_rights.py has some."""
+NOT_IN_DATA_SET = ("building_details", "calibration_checks", "xrf_instruments", "xrf_limits", "files")
+"""Tables without rows here; tests/access/test_instrument_rights.py and tests/inspections/test_files.py have some."""
 READABLE = {who: {**rows, **{table: set() for table in NOT_IN_DATA_SET}} for who, rows in READABLE.items()}
 # By table: what may do with a row that no grant shows: a client admin of its client, one of another client, a client
-# manager of its client, one of another client. r: read, w: write. tests/access/test_rights.py sends the requests.
+# manager of its client, one of another client. r: read, w: write, c: change alone. Requests: test_rights.py.
 RIGHTS = {
     "clients": ("r", "", "r", ""),
     "users": ("rw", "", "", ""),  # the user is a client manager
@@ -138,6 +138,7 @@ RIGHTS = {
     "inspection_plans": ("r", "", "", ""),  # the service writes it
     "findings": ("rw", "", "", ""),
     "finding_events": ("r", "", "", ""),
+    "files": ("rc", "", "", ""),  # /storage/v1 makes and removes files; tests/inspections/test_files.py sends these
     BUILDING_GRANTS_TO_ADMINS: ("r", "", "", ""),
     BUILDING_GRANTS_TO_MANAGERS: ("rw", "", "", ""),
     INSPECTION_GRANTS_TO_ADMINS: ("r", "", "", ""),
