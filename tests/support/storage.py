@@ -116,3 +116,9 @@ def form(*parts: tuple[str, bytes, str | None, str | None]) -> bytes:
         body += f"\r\nContent-Type: {content_type}".encode() if content_type else b""
         body += b"\r\n\r\n" + content + b"\r\n"
     return bytes(body + f"--{BOUNDARY}--\r\n".encode())
+
+
+def jpeg_width(image: bytes) -> int:
+    """Return the width of a baseline JPEG, from its frame header."""
+    begin = image.index(b"\xff\xc0")
+    return int.from_bytes(image[begin + 7 : begin + 9])
