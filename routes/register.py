@@ -16,8 +16,9 @@ from routes.http.middleware import register_middleware
 from routes.openapi import views as docs
 from routes.reports import views as reports
 from routes.resource import blueprint
-from routes.storage import buckets, heads, links, objects
+from routes.storage import buckets, heads, links, lists, objects
 from routes.storage import errors as storage_errors
+from routes.storage.payload import FileConverter
 
 SUPABASE_PREFIX = "/rest/v1"
 
@@ -35,7 +36,8 @@ def register(app: Flask) -> None:
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
     for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, console.bp):
         app.register_blueprint(bp)
-    for bp in (buckets.bp, objects.bp, links.bp):
+    app.url_map.converters["file"] = FileConverter
+    for bp in (buckets.bp, objects.bp, lists.bp, links.bp):
         app.register_blueprint(bp)
     app.extensions["walkthrough.uploads"] = heads.UploadHeads(app)
     for bp in (commands.bp, files.bp):

@@ -30,7 +30,7 @@ MISSING = "Either the object does not exist or you do not have access to it"
 bp = Blueprint("storage_links", __name__, url_prefix="/storage/v1")
 
 
-@bp.post("/object/sign/<bucket>/<path:name>")
+@bp.post("/object/sign/<bucket>/<file:name>")
 @requires(Action.READ, File)
 def sign(caller: Caller, bucket: str, name: str) -> Response:
     key = parse_key(bucket, name)
@@ -76,7 +76,7 @@ def sign_link(transaction: Transaction, caller: Caller, key: FileKey, options: O
     return link_signer().sign(transaction, caller, links.DOWNLOAD, key, seconds, width=width)
 
 
-@bp.get("/object/sign/<bucket>/<path:name>")
+@bp.get("/object/sign/<bucket>/<file:name>")
 @public("the token of the link decides")
 def download(bucket: str, name: str) -> Response:
     row, width = linked_file(parse_key(bucket, name))
@@ -85,7 +85,7 @@ def download(bucket: str, name: str) -> Response:
     return send_bytes(row)
 
 
-@bp.get("/render/image/sign/<bucket>/<path:name>")
+@bp.get("/render/image/sign/<bucket>/<file:name>")
 @public("the token of the link decides")
 def download_image(bucket: str, name: str) -> Response:
     row, width = linked_file(parse_key(bucket, name))
@@ -111,7 +111,7 @@ def load_maker(transaction: Transaction, link: links.Link) -> Caller:
     return maker
 
 
-@bp.post("/object/upload/sign/<bucket>/<path:name>")
+@bp.post("/object/upload/sign/<bucket>/<file:name>")
 @requires_writer
 def sign_upload(caller: Caller, bucket: str, name: str) -> Response:
     key, upsert = parse_key(bucket, name), is_upsert()
@@ -124,7 +124,7 @@ def sign_upload(caller: Caller, bucket: str, name: str) -> Response:
     return json_response({"url": f"/object/upload/sign/{key.path}?token={token}", "token": token})
 
 
-@bp.put("/object/upload/sign/<bucket>/<path:name>")
+@bp.put("/object/upload/sign/<bucket>/<file:name>")
 @public("the token of the link decides")
 def upload(bucket: str, name: str) -> Response:
     key = parse_key(bucket, name)

@@ -33,13 +33,13 @@ bp = Blueprint("storage", __name__, url_prefix="/storage/v1")
 # Uploads
 
 
-@bp.post("/object/<bucket>/<path:name>")
+@bp.post("/object/<bucket>/<file:name>")
 @requires_writer
 def upload(caller: Caller, bucket: str, name: str) -> Response:
     return stored(parse_key(bucket, name), upsert=is_upsert())
 
 
-@bp.put("/object/<bucket>/<path:name>")
+@bp.put("/object/<bucket>/<file:name>")
 @requires_writer
 def update(caller: Caller, bucket: str, name: str) -> Response:
     return stored(parse_key(bucket, name), upsert=True)
@@ -75,29 +75,29 @@ def shows_file(view: Callable[[FileRow], Response]) -> Callable[[str, str], Resp
     return set_requirement(found, visible_file.requires)  # type: ignore[attr-defined]
 
 
-@bp.get("/object/<bucket>/<path:name>")
-@bp.get("/object/authenticated/<bucket>/<path:name>")
+@bp.get("/object/<bucket>/<file:name>")
+@bp.get("/object/authenticated/<bucket>/<file:name>")
 @shows_file
 def download(row: FileRow) -> Response:
     return send_bytes(row)
 
 
-@bp.get("/render/image/authenticated/<bucket>/<path:name>")
+@bp.get("/render/image/authenticated/<bucket>/<file:name>")
 @shows_file
 def download_image(row: FileRow) -> Response:
     return send_thumbnail(row, chosen_width(row, payload.read_transform(request.args)))
 
 
-@bp.get("/object/info/<bucket>/<path:name>")
-@bp.get("/object/info/authenticated/<bucket>/<path:name>")
+@bp.get("/object/info/<bucket>/<file:name>")
+@bp.get("/object/info/authenticated/<bucket>/<file:name>")
 @shows_file
 def info(row: FileRow) -> Response:
     return json_response(info_body(row))
 
 
-@bp.get("/object/public/<path:name>")
-@bp.get("/object/info/public/<path:name>")
-@bp.get("/render/image/public/<path:name>")
+@bp.get("/object/public/<file:name>")
+@bp.get("/object/info/public/<file:name>")
+@bp.get("/render/image/public/<file:name>")
 @public("no bucket is public")
 def download_public(name: str) -> Response:
     raise NoSuchFile
@@ -170,7 +170,7 @@ def remove_all(caller: Caller, bucket: str) -> Response:
         return json_response([object_body(row) for row in rows])
 
 
-@bp.delete("/object/<bucket>/<path:name>")
+@bp.delete("/object/<bucket>/<file:name>")
 @requires_writer
 def remove(caller: Caller, bucket: str, name: str) -> Response:
     key = parse_key(bucket, name)
@@ -179,7 +179,7 @@ def remove(caller: Caller, bucket: str, name: str) -> Response:
         return json_response({"message": "Successfully deleted"})
 
 
-@bp.delete("/cdn/<path:name>")
+@bp.delete("/cdn/<file:name>")
 @requires_caller
 def purge_cache(caller: Caller, name: str) -> Response:
     return json_response({"message": "success"})

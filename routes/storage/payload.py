@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from marshmallow import Schema, ValidationError, fields, validate
+from werkzeug.routing import PathConverter
 
 from inspections.files.links import DOWNLOAD_SECONDS_MAX
 from routes.gotrue.payload import Object, StringField, json_object, load_values, read_object, text
@@ -14,6 +15,12 @@ from routes.http.body import read_body
 NAMES_MAX: Final = 1_000
 PIXELS_MAX: Final = 10_000
 DIGITS_MAX: Final = 9
+
+
+class FileConverter(PathConverter):
+    """The name of a file in a path. It may begin with a slash, and `parse_key` checks it."""
+
+    regex, part_isolating = r"[\s\S]+?", False
 
 
 class NumberField(fields.Field[int]):

@@ -23,7 +23,7 @@ from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, Multip
 from werkzeug.wsgi import get_input_stream
 
 from access.caller import Caller
-from engine.current import reading, writing
+from engine.current import database, reading, writing
 from engine.interface.transaction import Transaction
 from inspections.faults import FileTooLarge, LinkSpent
 from inspections.files import links, records
@@ -31,7 +31,7 @@ from inspections.files.keys import FileKey
 from inspections.files.links import Link
 from inspections.files.records import FileRow, Upload
 from inspections.files.store import FileStore
-from inspections.files.uploads import keep_upload
+from inspections.files.uploads import keep_upload, sweep_if_due
 from routes.gotrue.payload import read_object
 from routes.postgrest.media import UnsupportedContentEncoding
 from routes.postgrest.requests import BadRequest
@@ -88,7 +88,9 @@ def store_upload(
         existing = records.check_put(transaction, caller, key, upload, upsert=upsert, total_max=limits.total_bytes)
         if link is not None and not is_same(existing, upload):
             links.spend(transaction, link)
-        return records.put(transaction, caller, store, key, upload, upsert=upsert, total_max=limits.total_bytes)
+        row = records.put(transaction, caller, store, key, upload, upsert=upsert, total_max=limits.total_bytes)
+    sweep_if_due(database(), store)
+    return row
 
 
 def is_same(existing: FileRow | None, upload: Upload) -> bool:
