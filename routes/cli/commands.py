@@ -119,8 +119,8 @@ def keys() -> None:
 def check(scan: str) -> None:
     """Check the database: integrity, foreign keys, grants, versions, settings, file modes and the bytes of files."""
     problems = database_check.check(database(), database_check.Scan(scan))
-    if not problems and scan != database_check.Scan.NONE.value:
-        problems = copies.problems(database(), file_store(), reads_bytes=scan == database_check.Scan.FULL.value)
+    if not problems and scan == database_check.Scan.FULL.value:  # missing bytes are no reason to refuse a start
+        problems = copies.problems(database(), file_store(), reads_bytes=True)
     if problems:
         fail("; ".join(problems[:10]))
     try:
