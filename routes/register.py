@@ -8,6 +8,7 @@ from access.decorators import check_guards
 from models import RESOURCES
 from routes.cli import commands, files
 from routes.console import register as console
+from routes.console.session.form_heads import FileFormHeads
 from routes.functions import rpc
 from routes.gotrue import api_keys, sign_in, users
 from routes.gotrue import errors as gotrue_errors
@@ -39,7 +40,7 @@ def register(app: Flask) -> None:
     app.url_map.converters["file"] = FileConverter
     for bp in (buckets.bp, objects.bp, lists.bp, links.bp):
         app.register_blueprint(bp)
-    app.extensions["walkthrough.uploads"] = heads.UploadHeads(app)
+    app.extensions["walkthrough.uploads"] = heads.UploadHeads(app, FileFormHeads(app).body_bytes_max)
     for bp in (commands.bp, files.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)

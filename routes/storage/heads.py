@@ -31,7 +31,9 @@ UPLOAD_PATH: Final = re.compile(rf"/storage/v1/object/(upload/sign/)?(?:{'|'.joi
 class UploadHeads:
     """The rules of an application's uploads, for `serving.worker.connection.UploadRules`."""
 
-    def __init__(self, app: Flask) -> None:
+    def __init__(self, app: Flask, other_bytes_max: Callable[[Any], int | None]) -> None:
+        """`other_bytes_max` returns the limit of a request that is no upload of /storage/v1."""
+        self.other_bytes_max = other_bytes_max
         self.store: FileStore = app.extensions["walkthrough.files"]
         self.authenticator: Authenticator = app.extensions["walkthrough.authenticator"]
         self.clock: Callable[[], float] = app.extensions.get("walkthrough.clock", time.time)
@@ -48,7 +50,7 @@ class UploadHeads:
     def body_bytes_max(self, request: Any) -> int | None:
         """Return the limit of the request's body: None if the request is no upload, 0 if it is refused."""
         if request.method not in ("POST", "PUT") or "/storage/v1/object/" not in request.path:
-            return None
+            return self.other_bytes_max(request)
         match = UPLOAD_PATH.fullmatch(without_prefix(request.path, self.prefix))
         if match is None or (match[1] and request.method == "POST"):
             return None
