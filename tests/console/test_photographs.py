@@ -276,3 +276,54 @@ def test_unknown_widths_and_documents_have_no_thumbnail(browse: Callable) -> Non
     assert mia.get(f"{url}/thumbnail/160").status_code == 400
     assert "thumbnail" not in mia.page(url)
     assert mia.get("/console/files/nonsense/original").status_code == 404
+
+
+# The reports
+
+
+def test_findings_report_prints_photographs_with_time_and_hash(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    [of_visit] = stored(mia, VISIT, ("b.jpg", photograph("street")))
+    [url] = stored(mia, FINDING, ("a.jpg", DOOR))
+    stored(mia, FINDING, ("certificate.pdf", PDF))
+
+    page = mia.page(f"{VISIT}/report?kind=findings")
+    sent = api("service").get(f"/reports/inspections/{LATE_VISIT}?kind=findings")
+
+    assert re.findall(r'<img src="([^"]+)"', page) == [f"{url}/thumbnail/640", f"{of_visit}/thumbnail/640"]
+    assert [each[:23] for each in re.findall(r'<img src="([^"]+)"', sent.text)] == ["data:image/jpeg;base64,"] * 2
+    assert "img-src data:;" in sent.headers["Content-Security-Policy"]
+    for text in (page, sent.text):
+        assert text.count(f"SHA-256 {hashlib.sha256(DOOR).hexdigest()}") == 1
+        assert text.count(f"Taken {TAKEN_TEXT}") == 2
+        assert "certificate.pdf (application/pdf)" in " ".join(text.split())
+
+
+def test_lead_report_prints_the_photographs_of_the_inspection(browse: Callable) -> None:
+    mia = browse("mia")
+    [url] = stored(mia, VISIT, ("a.jpg", DOOR))
+
+    assert f'<img src="{url}/thumbnail/640"' in mia.page(f"{VISIT}/report?kind=lead")
+
+
+def test_report_as_json_lists_files_by_finding(browse: Callable, api: Callable) -> None:
+    stored(browse("mia"), FINDING, ("a.jpg", DOOR))
+    path = f"/reports/inspections/{LATE_VISIT}?kind=findings"
+
+    seen = api("service").get(path, headers={"Accept": "application/json"}).json
+    [finding] = [each for group in seen["severities"] for each in group["findings"] if each["files"]]
+
+    assert [(each["name"], each["sha256"]) for each in finding["files"]] == [
+        (f"{LATE}/a.jpg", hashlib.sha256(DOOR).hexdigest())
+    ]
+    assert seen["files"] == []
+
+
+def test_report_without_the_bytes_of_a_photograph_has_its_text(browse: Callable, api: Callable, app: object) -> None:
+    stored(browse("mia"), FINDING, ("a.jpg", DOOR))
+    app.extensions["walkthrough.files"].path(hashlib.sha256(DOOR).hexdigest()).unlink()
+
+    text = api("service").get(f"/reports/inspections/{LATE_VISIT}?kind=findings").text
+
+    assert "<img" not in text
+    assert hashlib.sha256(DOOR).hexdigest() in text

@@ -41,7 +41,7 @@ class Sent:
     @property
     def whole(self) -> tuple:
         """All that a client sees, without what differs for equal requests."""
-        headers = sorted((name.lower(), value) for name, value in self.headers.items() if name.lower() != "date")
+        headers = tuple(sorted((name.lower(), value) for name, value in self.headers.items() if name.lower() != "date"))
         return self.status, headers, self.body
 
 
