@@ -687,9 +687,9 @@ CREATE TABLE devices (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX devices_user_id ON devices (user_id);
 
--- API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+-- API keys and calendar links. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
 -- read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
--- that the service key made has no creator.
+-- that the service key made has no creator. The digest of a calendar link begins with `calendar:`.
 CREATE TABLE api_keys (
     id           TEXT PRIMARY KEY NOT NULL,
     user_id      TEXT NOT NULL,
@@ -1706,7 +1706,8 @@ CREATE TRIGGER xrf_limits_audit_insert AFTER INSERT ON xrf_limits
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
-        'insert', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate, NULL, NULL,
+        'insert', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate,
+        (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = NEW.gun_id), NULL,
         json_object(
             'gun_id', NEW.gun_id, 'substrate', NEW.substrate, 'negative_below', NEW.negative_below,
             'positive_from', NEW.positive_from, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
@@ -1716,7 +1717,8 @@ CREATE TRIGGER xrf_limits_audit_delete BEFORE DELETE ON xrf_limits
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
-        'delete', 'xrf_limits', OLD.gun_id || ',' || OLD.substrate, NULL,
+        'delete', 'xrf_limits', OLD.gun_id || ',' || OLD.substrate,
+        (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = OLD.gun_id),
         json_object(
             'gun_id', OLD.gun_id, 'substrate', OLD.substrate, 'negative_below', OLD.negative_below,
             'positive_from', OLD.positive_from, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
@@ -1724,10 +1726,12 @@ BEGIN
     FROM audit_context;
 END;
 CREATE TRIGGER xrf_limits_audit_update AFTER UPDATE ON xrf_limits
+WHEN OLD.gun_id IS NEW.gun_id
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
-        'update', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate, NULL,
+        'update', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate,
+        (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = NEW.gun_id),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
             SELECT 'substrate' AS name, OLD.substrate AS value WHERE OLD.substrate IS NOT NEW.substrate UNION ALL
@@ -1746,6 +1750,29 @@ BEGIN
         OLD.gun_id IS NOT NEW.gun_id OR OLD.substrate IS NOT NEW.substrate OR
         OLD.negative_below IS NOT NEW.negative_below OR OLD.positive_from IS NOT NEW.positive_from OR
         OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER xrf_instruments_before_delete BEFORE DELETE ON xrf_instruments
+BEGIN DELETE FROM xrf_limits WHERE gun_id = OLD.gun_id; END;
+CREATE TRIGGER xrf_limits_audit_move AFTER UPDATE ON xrf_limits
+WHEN OLD.gun_id IS NOT NEW.gun_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'xrf_limits', OLD.gun_id || ',' || OLD.substrate,
+        (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = OLD.gun_id),
+        json_object(
+            'gun_id', OLD.gun_id, 'substrate', OLD.substrate, 'negative_below', OLD.negative_below,
+            'positive_from', OLD.positive_from, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'xrf_limits', NEW.gun_id || ',' || NEW.substrate,
+        (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = NEW.gun_id), NULL,
+        json_object(
+            'gun_id', NEW.gun_id, 'substrate', NEW.substrate, 'negative_below', NEW.negative_below,
+            'positive_from', NEW.positive_from, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
 END;
 CREATE TRIGGER schedules_audit_insert AFTER INSERT ON schedules
 BEGIN

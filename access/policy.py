@@ -265,6 +265,9 @@ FINDING_MOVES: dict[str, dict[Role, Predicate]] = {
 CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
 """The visible inspections that a role starts, closes and re-inspects."""
 
+CALENDAR_VISITS: dict[Role, Predicate] = {**CONDUCTED_VISITS, SUPER_ADMIN: no_row}
+"""The visible inspections in the calendar feed of a role."""
+
 SUPER_ADMIN_COLUMNS = frozenset({"id", "created_at", "updated_at"})
 """Columns to which only super admins assign values."""
 
@@ -329,6 +332,11 @@ def read_only_columns(role: Role) -> frozenset[str]:
 def may_move_findings(profile: GrantProfile, kind: str) -> bool:
     """Return whether a profile may add an event of a kind to some findings."""
     return not isinstance(FINDING_MOVES[kind][profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
+
+
+def has_calendar(profile: GrantProfile) -> bool:
+    """Return whether some inspections are in the calendar feed of a profile."""
+    return not isinstance(CALENDAR_VISITS[profile.role](profile, alias(Inspection, "rule_rows").c), sa.False_)
 
 
 def may_administer(role: Role) -> bool:

@@ -52,11 +52,14 @@ class InvalidApiKey(Fault):
 KEY_PREFIX = "wt_"
 """The prefix of users' API keys. It makes leaked keys recognizable."""
 KEY_TEXT = re.compile(KEY_PREFIX + "[A-Za-z0-9_-]{43}")
+CALENDAR_PREFIX = "wtc_"
+"""The prefix of the tokens of calendar links."""
+CALENDAR_DIGEST = "calendar:"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyDigest:
-    """The digest of a user's API key. The database stores it in place of the key."""
+    """The digest of a user's API key or calendar link. The database stores it in place of the secret."""
 
     text: str
 
@@ -170,8 +173,16 @@ def key_digest(text: str) -> KeyDigest | None:
     return KeyDigest(hashlib.sha256(text.encode()).hexdigest())
 
 
+def calendar_digest(token: str) -> KeyDigest:
+    """Return the digest of a calendar link's token. Its prefix keeps it apart from the digests of API keys.
+
+    So the token opens nothing else, and no API key opens a calendar.
+    """
+    return KeyDigest(CALENDAR_DIGEST + hashlib.sha256(token.encode("utf-8", "replace")).hexdigest())
+
+
 def look_up_key(transaction: Transaction, key: KeyDigest) -> Caller:
-    """Return the caller of an API key; raise InvalidApiKey if it is not in force."""
+    """Return the caller of an API key or a calendar link; raise InvalidApiKey if it is not in force."""
     row, positions = transaction.cached(("api_key", key.text), partial(read_key, transaction, key))
     if row is None:
         raise invalid_key()

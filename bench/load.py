@@ -1,17 +1,18 @@
-"""Generates load: wrk replays a file of calls. HEAD requests have a client here, because wrk waits for their bodies.
+"""Generates load: wrk replays a file of calls. HEAD requests have clients here, because wrk waits for their bodies.
 
 Background load runs beside a measurement: a writer, or slow queries with clients that connect and send nothing.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
-import selectors
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
@@ -22,9 +23,7 @@ from bench.http_client import HttpCall, send
 from bench.servers import ANON_KEY
 
 REPLAY: Final = Path(__file__).resolve().parent / "replay.lua"
-ANSWER_SECONDS_MAX: Final = 30.0
 SLOW_FACTOR: Final = 10  # a round is repeated with so many times the seconds if it saw no answer
-SUCCESS: Final = b"HTTP/1.1 2"
 CREATED: Final = 201
 WRITES_A_SECOND: Final = 20
 SLOW_QUERIES: Final = 30
@@ -46,9 +45,8 @@ class Sample:
 
 def write_calls(path: Path, calls: Sequence[HttpCall]) -> None:
     """Write the file that `replay.lua` reads."""
-    with path.open("w", encoding="utf-8") as file:
-        for call in calls:
-            file.write("\t".join((call.method, call.path, call.token, call.prefer, call.body)) + "\n")
+    lines = ("\t".join((call.method, call.path, call.token, call.prefer, call.body)) for call in calls)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def run_wrk(port: int, path: Path, connections: int, seconds: float, start: int) -> Sample:
@@ -74,43 +72,29 @@ def _wrk(port: int, path: Path, connections: int, seconds: int, start: int) -> d
     return figures
 
 
-def run_heads(port: int, calls: Sequence[HttpCall], connections: int, seconds: float, start: int) -> Sample:
-    """Send HEAD calls on keep-alive connections for some seconds, from call number `start`; raise RequestsFailed."""
-    texts = cycle([head_text(call) for call in (*calls[start:], *calls[:start])])
+def run_heads(port: int, calls: Sequence[HttpCall], clients: int, seconds: float, start: int) -> Sample:
+    """Send HEAD calls for some seconds, from call number `start`; raise RequestsFailed.
+
+    Each call has a new connection, since PostgREST closes a connection after its answer to HEAD.
+    """
+    following = cycle((*calls[start:], *calls[:start]))
     latencies: list[float] = []
-    sent_at: dict[socket.socket, float] = {}
-    with ExitStack() as stack:
-        selector = stack.enter_context(selectors.DefaultSelector())
+    begin = time.perf_counter()
 
-        def send_next(connection: socket.socket) -> None:
-            sent_at[connection] = time.perf_counter()
-            connection.sendall(next(texts))
+    def ask() -> None:
+        while (sent := time.perf_counter()) < begin + seconds:
+            answer = send(port, next(following))
+            if not http.client.OK <= answer.status < http.client.MULTIPLE_CHOICES:
+                raise RequestsFailed(f"HEAD got {answer}")
+            latencies.append(time.perf_counter() - sent)
 
-        begin = time.perf_counter()
-        for _ in range(connections):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            selector.register(connection, selectors.EVENT_READ)
-            send_next(connection)
-        while (now := time.perf_counter()) < begin + seconds:
-            for key, _ in selector.select(ANSWER_SECONDS_MAX):
-                connection = key.fileobj  # type: ignore[assignment]
-                received = connection.recv(65_536)
-                if not received.startswith(SUCCESS) or not received.endswith(b"\r\n\r\n"):
-                    raise RequestsFailed(f"HEAD got {received[:60]!r}")
-                latencies.append(time.perf_counter() - sent_at[connection])
-                send_next(connection)
+    with ThreadPoolExecutor(clients) as pool:
+        for each in [pool.submit(ask) for _ in range(clients)]:
+            each.result()
+    duration = time.perf_counter() - begin
     latencies.sort()
-    if not latencies:
-        raise RequestsFailed("no HEAD request was answered")
     median, p99 = (latencies[len(latencies) * percent // 100] * 1e3 for percent in (50, 99))
-    return Sample(len(latencies) / (now - begin), median, p99)
-
-
-def head_text(call: HttpCall) -> bytes:
-    lines = [f"HEAD {call.path} HTTP/1.1", "Host: 127.0.0.1"]
-    lines += [f"{name}: {value}" for name, value in call.headers.items()]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+    return Sample(len(latencies) / duration, median, p99)
 
 
 @contextmanager
@@ -134,10 +118,7 @@ def background_writer(port: int, calls: Sequence[HttpCall]) -> Iterator[None]:
 
 @contextmanager
 def slow_queries(port: int, calls: Sequence[HttpCall]) -> Iterator[None]:
-    """Keep 30 slow queries running and 100 silent clients connected until the block ends.
-
-    A server may refuse a slow query (503, 504): the client then sends the next one.
-    """
+    """Keep 30 slow queries (or refusals of them) and 100 silent clients connected until the block ends."""
     following = cycle(calls)
 
     def query(ended: threading.Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final
 
@@ -31,42 +31,69 @@ COMPONENTS = (
     ("Wall", "plaster"), ("Ceiling", "drywall"), ("Radiator", "metal"), ("Railing", "metal"),
 )  # fmt: skip
 COLORS = ("white", "white", "beige", "green", "grey")
-GOOD, BAD = (1.0, 1.1, 1.0), (1.3, 1.3, 1.2)
-MEANS: Final = {GOOD: (1.033, PASS), BAD: (1.267, FAIL)}
+GOOD, LOW, BAD = (1.0, 1.1, 1.0), (0.9, 1.0, 1.0), (1.3, 1.3, 1.2)
+MEANS: Final = {GOOD: (1.033, PASS), LOW: (0.967, PASS), BAD: (1.267, FAIL)}
 START = 9
 """The hour of the first check. The readings follow every five minutes."""
+
+EXAMPLE_CHECKS = (("14:00", GOOD), ("18:05", LOW), ("20:00", BAD), ("20:10", GOOD), ("20:40", GOOD))
+EXAMPLE_READINGS = (
+    ("14:10", 0.3, NEGATIVE), ("15:42", 1.0, POSITIVE), ("17:55", 1.4, POSITIVE), ("18:02", 0.2, NEGATIVE),
+    ("18:20", 0.9, NEGATIVE), ("19:10", 2.6, POSITIVE),
+)  # fmt: skip
+REPEATED = {4: "20:15", 5: "20:20", 6: "20:25"}
+"""The readings of the example that are taken again: one too long after its check, two before a check that failed."""
 
 
 class LeadComposer:
     """Generates the rows of lead inspections.
 
-    The last check of the newest failed one failed. The newest completed one has no last check, and its building no
-    details.
+    On the day of the newest failed one a check failed, and three readings were taken again. The newest completed one of
+    another building has no last check, and its building no details. Both have an inspector.
     """
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = sampler
         self.readings: list[Row] = []
         self.checks: list[Row] = []
+        self.incomplete: Row = {}
 
     def compose(self, inspections: Sequence[Row]) -> None:
         finished = [each for each in inspections if is_finished(each)]
-        newest = {each["status"]: each["id"] for each in sorted(finished, key=lambda each: each["date_visited"])}
+        assigned = [each for each in finished if each["inspector_id"] is not None and self.is_past(each)]
+        example = newest(each for each in assigned if each["status"] == FAILED)
+        others = [each for each in assigned if each["building_id"] != example.get("building_id")]
+        self.incomplete = newest(each for each in others if each["status"] == COMPLETED)
         for inspection in finished:
-            is_newest = newest[inspection["status"]] == inspection["id"]
-            self.inspect(inspection, is_newest=is_newest)
+            if inspection is example:
+                self.inspect_as_example(inspection)
+            else:
+                self.inspect(inspection)
 
-    def inspect(self, inspection: Row, *, is_newest: bool) -> None:
+    def is_past(self, inspection: Row) -> bool:
+        return date.fromisoformat(inspection["date_visited"]) < self.sampler.today
+
+    def inspect(self, inspection: Row) -> None:
         """Add the readings of an inspection, and the checks before and after them."""
-        gun_id, day = self.sampler.rng.choice(GUNS), date.fromisoformat(inspection["date_visited"])
+        gun_id = self.sampler.rng.choice(GUNS)
         results = self.results(is_failed=inspection["status"] == FAILED, is_banded=gun_id == BANDED)
-        self.add_check(inspection, gun_id, day, 0, GOOD)
+        self.add_check(inspection, gun_id, clock(0), GOOD)
         for number, result in enumerate(results, start=1):
-            self.add_reading(inspection, gun_id, day, number, result)
-        if inspection["status"] == COMPLETED and is_newest:
-            return
-        measured = BAD if is_newest else GOOD
-        self.add_check(inspection, gun_id, day, len(results) + 1, measured)
+            self.add_reading(inspection, gun_id, clock(number), number, result, self.value(result))
+        if inspection is not self.incomplete:
+            self.add_check(inspection, gun_id, clock(len(results) + 1), GOOD)
+
+    def inspect_as_example(self, inspection: Row) -> None:
+        """Add the readings and checks of a day on which a check failed."""
+        for at, measured in EXAMPLE_CHECKS:
+            self.add_check(inspection, GUNS[0], at, measured)
+        for number, (at, value, result) in enumerate(EXAMPLE_READINGS, start=1):
+            self.add_reading(inspection, GUNS[0], at, number, result, value)
+        first = self.readings[-len(EXAMPLE_READINGS) :]
+        for number, (repeated, at) in enumerate(REPEATED.items(), start=len(EXAMPLE_READINGS) + 1):
+            again = {"id": len(self.readings) + 1, "reading_no": number, "taken_at": moment(inspection, at)}
+            self.readings.append({**first[repeated - 1], **again})
+            first[repeated - 1]["voided"] = f"Repeated as reading {number}"
 
     def results(self, *, is_failed: bool, is_banded: bool) -> Sequence[str]:
         """Return the results of readings. A failed lead inspection has a positive one; a completed one has none."""
@@ -81,27 +108,25 @@ class LeadComposer:
         low, high = {NEGATIVE: (1, 8), INCONCLUSIVE: (10, 11), POSITIVE: (13, 64)}[result]
         return self.sampler.rng.randint(low, high) / 10
 
-    def add_reading(self, inspection: Row, gun_id: int, day: date, number: int, result: str) -> None:
+    def add_reading(self, inspection: Row, gun_id: int, at: str, number: int, result: str, value: float) -> None:
         component, substrate = self.sampler.rng.choice(COMPONENTS)
         self.readings.append({
             "id": len(self.readings) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "result": result,
-            "reading_no": number, "taken_at": moment(day, number), "dwelling": f"{1 + number // 8}A",
+            "reading_no": number, "taken_at": moment(inspection, at), "dwelling": f"{1 + number // 8}A",
             "room": self.sampler.rng.choice(ROOMS), "wall": self.sampler.rng.choice("ABCD"), "component": component,
             "substrate": substrate, "color": self.sampler.rng.choice(COLORS), "condition": "intact",
-            "lead_mg_cm2": self.value(result), "qualifier": None, "method": XRF, "classification": result,
+            "lead_mg_cm2": value, "qualifier": None, "method": XRF, "classification": result,
             "voided": None, "ref": None, "note": None,
         })  # fmt: skip
 
-    def add_check(
-        self, inspection: Row, gun_id: int, day: date, number: int, measured: tuple[float, float, float]
-    ) -> None:
+    def add_check(self, inspection: Row, gun_id: int, at: str, measured: tuple[float, float, float]) -> None:
         first, second, third = measured
         mean, result = MEANS[measured]
-        at = moment(day, number)
+        taken_at = moment(inspection, at)
         self.checks.append({
-            "id": len(self.checks) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "taken_at": at,
+            "id": len(self.checks) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "taken_at": taken_at,
             "first": first, "second": second, "third": third, "mean": mean, "result": result, "check_low": 0.8,
-            "check_high": 1.2, "ref": None, "note": None, "created_at": at, "updated_at": at,
+            "check_high": 1.2, "ref": None, "note": None, "created_at": taken_at, "updated_at": taken_at,
         })  # fmt: skip
 
     def instruments(self, since: date) -> Iterator[Row]:
@@ -120,17 +145,15 @@ class LeadComposer:
             }  # fmt: skip
 
     def limits(self, since: date) -> Iterator[Row]:
-        """Yield the other limits of an instrument on metal."""
+        """Yield the other limits of an instrument on tile."""
         made_at = self.sampler.moment(since, 9)
         limits = {"negative_below": 0.81, "positive_from": 1.21}
         yield {"gun_id": BANDED, "substrate": "tile", **limits, "created_at": made_at, "updated_at": made_at}
 
-    def details(self, buildings: Sequence[Row], inspections: Sequence[Row], owners: Sequence[str]) -> Iterator[Row]:
-        """Yield the details of the buildings, except that of the newest completed lead inspection."""
-        completed = [each for each in inspections if is_finished(each) and each["status"] == COMPLETED]
-        newest = max(completed, key=lambda each: each["date_visited"], default=None)
+    def details(self, buildings: Sequence[Row], owners: Sequence[str]) -> Iterator[Row]:
+        """Yield the details of the buildings, except that of the incomplete inspection."""
         for building in buildings:
-            if newest is not None and building["id"] == newest["building_id"]:
+            if building["id"] == self.incomplete.get("building_id"):
                 continue
             yield {
                 "building_id": building["id"], "year_built": self.sampler.rng.randint(1890, 1977),
@@ -146,7 +169,16 @@ def is_finished(inspection: Row) -> bool:
     return inspection["inspection_type"] == LEAD and inspection["status"] in (COMPLETED, FAILED)
 
 
-def moment(day: date, number: int) -> str:
-    """Return the time of a reading or check of a day, by its number."""
+def newest(inspections: Iterable[Row]) -> Row:
+    """Return the inspection that was visited last; an empty row if there is none."""
+    return max(inspections, key=lambda each: each["date_visited"], default={})
+
+
+def clock(number: int) -> str:
+    """Return the time of a reading or check by its number."""
     minutes = 60 * START + 5 * number
-    return f"{day.isoformat()}T{minutes // 60:02}:{minutes % 60:02}:00+00:00"
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def moment(inspection: Row, at: str) -> str:
+    return f"{inspection['date_visited']}T{at}:00+00:00"

@@ -66,7 +66,7 @@ class _Composer:
             "users": [*users, *accounts.values()],
             "inspectors": [self._inspector(number, accounts.get(number)) for number in range(1, len(INSPECTORS) + 1)],
             "buildings": buildings,
-            "building_details": [*lead.details(buildings, inspections, [each["name"] for each in clients])],
+            "building_details": [*lead.details(buildings, [each["name"] for each in clients])],
             "inspections": inspections,
             "reports_lead": lead.readings,
             "calibration_checks": lead.checks,

@@ -98,10 +98,10 @@ class Device(Model):
 
 
 class ApiKeyRow(Model):
-    """API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+    """API keys and calendar links. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
 
     read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
-    that the service key made has no creator.
+    that the service key made has no creator. The digest of a calendar link begins with `calendar:`.
     """
 
     __tablename__ = "api_keys"

@@ -140,6 +140,9 @@ class Model(DeclarativeBase):
     other_tenants: ClassVar[tuple[str, ...]] = ()
     """Columns that refer to such a parent row where `tenant` is null. A row has exactly one parent."""
 
+    audited_with: ClassVar[str | None] = None
+    """The reference to the row whose client reads the audit entries, of a table without a tenant."""
+
     sqlite_compound_key: ClassVar[bool] = False
     """Whether children refer to (id, client_id) on SQLite, too. Else triggers keep their client_id equal.
 

@@ -70,6 +70,7 @@ class XrfLimit(Model):
     """The limits of an instrument for a substrate, where its sheet has others. Substrates compare without case."""
 
     __tablename__ = "xrf_limits"
+    audited_with: ClassVar = "gun_id"
     expected_rows: ClassVar = 1_000
     label: ClassVar = "XRF limit"
     plural: ClassVar = "XRF limits"

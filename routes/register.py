@@ -6,6 +6,7 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
+from routes import calendar
 from routes.cli import commands, files
 from routes.console import register as console
 from routes.console.session.form_heads import FileFormHeads
@@ -35,7 +36,7 @@ def register(app: Flask) -> None:
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
     app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
-    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, console.bp):
+    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, calendar.bp, console.bp):
         app.register_blueprint(bp)
     app.url_map.converters["file"] = FileConverter
     for bp in (buckets.bp, objects.bp, lists.bp, links.bp):

@@ -4,6 +4,9 @@ The database stores a digest of the key. A caller may create a key for themselve
 A new password, a global sign-out, or another role or client of the user ends it; a ban suspends it. The creator knows
 the key: it also ends with the creator or with their role or client, and their ban suspends it. The audit log records
 creation and revocation. access/session.py looks a key up.
+
+A calendar link is a key of another kind, which only its user creates: its token reads the user's calendar, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ import sqlalchemy as sa
 from access.accounts import administration, people
 from access.accounts.administration import GRANT_PROFILES_MAX, UserNotFound
 from access.caller import Caller
-from access.policy import AccessRule, PermissionDenied
+from access.policy import AccessRule, PermissionDenied, has_calendar
 from access.roles import GrantProfile
-from access.session import KEY_PREFIX, key_digest
+from access.session import CALENDAR_DIGEST, CALENDAR_PREFIX, KEY_PREFIX, KeyDigest, calendar_digest, key_digest
 from engine.interface.database import Database
 from engine.interface.transaction import Transaction
 from engine.prepared import PreparedStatement
@@ -74,6 +77,7 @@ class ApiKey:
     last_used_at: int | None
     expires_at: int | None
     created_by: str | None
+    is_calendar_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,23 @@ class NewApiKey:
     name: str
     is_read_only: bool = False
     expires_at: int | None = None
+    is_calendar_link: bool = False
+
+
+def new_calendar_link(name: str) -> NewApiKey:
+    return NewApiKey(name, is_read_only=True, is_calendar_link=True)
 
 
 def create_key(transaction: Transaction, caller: Caller, user_id: str, new: NewApiKey) -> tuple[ApiKey, str]:
     """Create a key for a user; return it and its text, which is shown once.
 
-    Raise InvalidApiKeyRequest, CreatedByApiKey, UserNotFound or UserNotAllowed.
+    Raise InvalidApiKeyRequest, CreatedByApiKey, UserNotFound or UserNotAllowed; and PermissionDenied for a calendar
+    link of another user, or of one without a calendar.
     """
     if caller.api_key_id is not None:
         raise CreatedByApiKey
+    if new.is_calendar_link and not (user_id == caller.id and has_calendar(caller.profile)):
+        raise PermissionDenied("permission denied for this calendar")
     name = read_string(new.name.strip())
     if not name or len(name.encode()) > NAME_BYTES_MAX:
         raise InvalidApiKeyRequest(f"An API key needs a name of at most {NAME_BYTES_MAX} bytes")
@@ -105,12 +117,21 @@ def create_key(transaction: Transaction, caller: Caller, user_id: str, new: NewA
     others = COUNT_OF_USER.one(transaction, user_id=user_id)
     if others is not None and int(others[0] or 0) >= KEYS_PER_USER_MAX:
         raise InvalidApiKeyRequest(f"The user has {KEYS_PER_USER_MAX} API keys: revoke one first")
-    text = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-    digest = key_digest(text)
-    assert digest is not None
+    text, digest = new_secret(new.is_calendar_link)
     # As for other tokens without a session: it counts only from `tokens_since` on.
     created_at = max(transaction.unix, person.tokens_since)
-    key = ApiKey(new_uuid(), user_id, person.name, name, new.is_read_only, created_at, None, new.expires_at, caller.id)
+    key = ApiKey(
+        new_uuid(),
+        user_id,
+        person.name,
+        name,
+        new.is_read_only,
+        created_at,
+        None,
+        new.expires_at,
+        caller.id,
+        new.is_calendar_link,
+    )
     INSERT.run(
         transaction,
         id=key.id,
@@ -126,15 +147,28 @@ def create_key(transaction: Transaction, caller: Caller, user_id: str, new: NewA
     return key, text
 
 
-def revoke_key(transaction: Transaction, caller: Caller, user_id: str, key_id: str) -> None:
-    """End a key of a user; raise ApiKeyNotFound, UserNotFound or UserNotAllowed."""
+def new_secret(is_calendar_link: bool) -> tuple[str, KeyDigest]:
+    """Return a new key, or a new token of a calendar link, and its digest."""
+    text = (CALENDAR_PREFIX if is_calendar_link else KEY_PREFIX) + secrets.token_urlsafe(KEY_BYTES)
+    digest = calendar_digest(text) if is_calendar_link else key_digest(text)
+    assert digest is not None
+    return text, digest
+
+
+def revoke_key(transaction: Transaction, caller: Caller, user_id: str, key_id: str) -> bool:
+    """End a key of a user, and return whether it was a calendar link.
+
+    Raise ApiKeyNotFound, UserNotFound or UserNotAllowed.
+    """
     require_manageable(transaction, caller, user_id)
     statement = key_statements(caller.profile).one
     row = statement.one(transaction, id=key_id, user_id=user_id, now=transaction.unix, **caller.parameters)
     if row is None:
         raise ApiKeyNotFound
     DELETE.run(transaction, id=key_id)
-    record_key_event(transaction, REVOKED, caller, read_api_key(row))
+    key = read_api_key(row)
+    record_key_event(transaction, REVOKED, caller, key)
+    return key.is_calendar_link
 
 
 def list_keys_of_user(transaction: Transaction, caller: Caller, user_id: str) -> list[ApiKey]:
@@ -168,7 +202,12 @@ def record_key_event(transaction: Transaction, action: str, caller: Caller, key:
         actor_id=caller.id,
         client_id=user.client_id if user is not None else None,
         row_key=key.id,
-        details={"user_id": key.user_id, "name": key.name, "read_only": key.is_read_only},
+        details={
+            "user_id": key.user_id,
+            "name": key.name,
+            "read_only": key.is_read_only,
+            **({"calendar": True} if key.is_calendar_link else {}),
+        },
     )
 
 
@@ -208,6 +247,7 @@ def read_api_key(row: tuple[Bound, ...]) -> ApiKey:
         row[6] if isinstance(row[6], int) else None,
         row[7] if isinstance(row[7], int) else None,
         str(row[8]) if row[8] is not None else None,
+        str(row[9]).startswith(CALENDAR_DIGEST),
     )
 
 
@@ -272,6 +312,7 @@ def key_statements(profile: GrantProfile) -> KeyStatements:
             API_KEYS.c.last_used_at,
             API_KEYS.c.expires_at,
             API_KEYS.c.created_by,
+            API_KEYS.c.digest,
         )
         .select_from(API_KEYS.join(USERS, USERS.c.id == API_KEYS.c.user_id))
         .where(sa.or_(may_change, own_user), KEY_IN_FORCE)

@@ -1,4 +1,4 @@
-"""Rate limits of sign-in attempts, counted in the database for all workers and across restarts.
+"""Rate limits of sign-in attempts and wrong calendar links, counted in the database for all workers and restarts.
 
 An attempt is committed before its password is hashed and deleted if the password is right, so 40 concurrent attempts
 cause 10 hashes. The account is stored as a digest of the normalized e-mail, whether or not it exists. Origins from
@@ -28,8 +28,8 @@ ORIGIN_KNOWN_SECONDS = 30 * 24 * 3_600
 EMAIL_TAKEN_SECONDS = 3_600
 ADDRESS_BITS_V6 = 64  # a client controls its whole /64 network
 
-SIGN_IN, EMAIL_TAKEN = "sign_in", "taken"
-WINDOWS = {SIGN_IN: WINDOW_SECONDS, EMAIL_TAKEN: EMAIL_TAKEN_SECONDS}
+SIGN_IN, EMAIL_TAKEN, CALENDAR = "sign_in", "taken", "calendar"
+WINDOWS = {SIGN_IN: WINDOW_SECONDS, EMAIL_TAKEN: EMAIL_TAKEN_SECONDS, CALENDAR: WINDOW_SECONDS}
 
 
 class RateLimitExceeded(Fault):
@@ -94,6 +94,24 @@ def remember_origin(transaction: Transaction, user_id: str, origin: str) -> None
     """Record a sign-in, so that the origin has a count of its own for the user."""
     DELETE_ORIGINS.run(transaction, user_id=user_id, origin=origin, since=transaction.unix - ORIGIN_KNOWN_SECONDS)
     INSERT_ORIGIN.run(transaction, user_id=user_id, origin=origin, now=transaction.unix)
+
+
+# Calendar links
+
+
+def require_calendar_attempts_left(transaction: Transaction, origin: str) -> None:
+    """Raise RateLimitExceeded if an origin has asked for too many calendar links that are not in force."""
+    now = transaction.unix
+    oldest = OLDEST_OF_ORIGIN.one(transaction, kind=CALENDAR, origin=origin, since=now - WINDOW_SECONDS)
+    if oldest is not None:
+        raise RateLimitExceeded(int(oldest[0] or 0) + WINDOW_SECONDS - now)
+
+
+def record_calendar_attempt(transaction: Transaction, origin: str) -> None:
+    """Insert the attempt of an origin; raise RateLimitExceeded."""
+    purge(transaction)
+    require_calendar_attempts_left(transaction, origin)
+    insert_attempt(transaction, CALENDAR, "", origin)
 
 
 # Tables

@@ -638,9 +638,9 @@ CREATE TABLE devices (
 );
 CREATE INDEX devices_user_id ON devices (user_id);
 
--- API keys. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
+-- API keys and calendar links. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
 -- read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
--- that the service key made has no creator.
+-- that the service key made has no creator. The digest of a calendar link begins with `calendar:`.
 CREATE TABLE api_keys (
     id           text COLLATE "C" NOT NULL,
     user_id      uuid NOT NULL,
@@ -1969,7 +1969,7 @@ BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
         AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
-            SELECT moment, actor, 'insert', 'xrf_limits', concat_ws(',', made.gun_id, made.substrate), NULL,
+            SELECT moment, actor, 'insert', 'xrf_limits', concat_ws(',', made.gun_id, made.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = made.gun_id),
                 NULL, json_build_object(
                 'gun_id', made.gun_id, 'substrate', made.substrate, 'negative_below', made.negative_below,
                 'positive_from', made.positive_from, 'created_at', made.created_at, 'updated_at', made.updated_at)
@@ -1985,8 +1985,19 @@ BEGIN
         OR pg_advisory_xact_lock(1463897163) IS NULL THEN
         RETURN NULL;
     END IF;
+    IF OLD.gun_id IS DISTINCT FROM NEW.gun_id THEN
+        PERFORM write_audit_entry('delete', 'xrf_limits', concat_ws(',', OLD.gun_id, OLD.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = OLD.gun_id),
+            json_build_object(
+                'gun_id', OLD.gun_id, 'substrate', OLD.substrate, 'negative_below', OLD.negative_below,
+                'positive_from', OLD.positive_from, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at), NULL);
+        PERFORM write_audit_entry('insert', 'xrf_limits', concat_ws(',', NEW.gun_id, NEW.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = NEW.gun_id),
+            NULL, json_build_object(
+                'gun_id', NEW.gun_id, 'substrate', NEW.substrate, 'negative_below', NEW.negative_below,
+                'positive_from', NEW.positive_from, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at));
+        RETURN NULL;
+    END IF;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
-        SELECT audit_moment(), audit_actor(), 'update', 'xrf_limits', concat_ws(',', NEW.gun_id, NEW.substrate), NULL,
+        SELECT audit_moment(), audit_actor(), 'update', 'xrf_limits', concat_ws(',', NEW.gun_id, NEW.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = NEW.gun_id),
             json_object_agg(name, was), json_object_agg(name, becomes)
         FROM (VALUES
             ('gun_id', to_json(OLD.gun_id), to_json(NEW.gun_id)),
@@ -2003,7 +2014,7 @@ CREATE OR REPLACE TRIGGER xrf_limits_audit_update AFTER UPDATE ON xrf_limits FOR
 CREATE OR REPLACE FUNCTION xrf_limits_audit_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
-        PERFORM write_audit_entry('delete', 'xrf_limits', concat_ws(',', OLD.gun_id, OLD.substrate), NULL,
+        PERFORM write_audit_entry('delete', 'xrf_limits', concat_ws(',', OLD.gun_id, OLD.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = OLD.gun_id),
             json_build_object(
                 'gun_id', OLD.gun_id, 'substrate', OLD.substrate, 'negative_below', OLD.negative_below,
                 'positive_from', OLD.positive_from, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at), NULL);

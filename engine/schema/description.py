@@ -90,6 +90,8 @@ def owner_column(model: type[Model]) -> str | None:
     """Return the column whose change moves a row to another client; None if rows never move."""
     if model.grant is not None:
         return model.grant.grantee
+    if model.audited_with is not None:
+        return model.audited_with
     return TENANT_COLUMN if model.tenant not in (None, "id") else None
 
 
@@ -110,6 +112,17 @@ def references_of(model: type[Model]) -> list[Reference]:
         for column in table_of(model).c
         for key in column.foreign_keys
     ]
+
+
+def audit_reference(model: type[Model]) -> Reference | None:
+    """Return the foreign key to the row whose client reads the audit entries of a table without a client."""
+    return next((key for key in references_of(model) if key.column == model.audited_with), None)
+
+
+def client_of_reference(key: Reference, row: str) -> str:
+    """Return the client of the row to which a foreign key refers."""
+    found = f"SELECT owner.{TENANT_COLUMN} FROM {key.parent} AS owner"
+    return f"({found} WHERE owner.{key.parent_column} = {row}.{key.column})"
 
 
 def references_to(table: str, actions: Iterable[str] = ACTIONS_ON_DELETE) -> list[Reference]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from engine.schema.description import (
+    audit_reference,
     audited,
+    client_of_reference,
     columns_with_rights,
     key_of,
     owner_column,
@@ -47,7 +49,8 @@ def client_of(model: type[Model], row: str) -> str:
     if model.grant is not None:
         return f"grantees_client({row}.{model.grant.grantee})"
     if model.tenant is None:
-        return "NULL"
+        key = audit_reference(model)
+        return "NULL" if key is None else client_of_reference(key, row)
     return f"{row}.id" if model.tenant == "id" else f"{row}.{TENANT_COLUMN}"
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from engine.schema.description import audited, key_of, owner_column, visible_columns
+from engine.schema.description import (
+    audit_reference,
+    audited,
+    client_of_reference,
+    key_of,
+    owner_column,
+    visible_columns,
+)
 from engine.schema.layout import INDENT, fill
 from engine.schema.sqlite_triggers import create_trigger
 from models.fields import TENANT_COLUMN, Model
@@ -39,6 +46,11 @@ def audit_triggers_of(model: type[Model]) -> list[str]:
         audit("delete", "BEFORE DELETE", "", deleted),
         audit("update", "AFTER UPDATE", f"OLD.{owner} IS NEW.{owner}" if owner else "", update_entry(model)),
     ]
+    key = audit_reference(model)
+    if key is not None:
+        # The rows go before the one that names their client: a cascade would delete them after it.
+        deletion = f"DELETE FROM {table} WHERE {key.column} = OLD.{key.parent_column};"
+        found.append(create_trigger(f"{key.parent}_before_delete", "BEFORE DELETE", key.parent, "", deletion))
     if owner:
         found.append(audit("move", "AFTER UPDATE", f"OLD.{owner} IS NOT NEW.{owner}", f"{deleted}\n{inserted}"))
     return found
@@ -59,7 +71,8 @@ def client_of(model: type[Model], row: str) -> str:
     if model.grant is not None:
         return CLIENT_OF_GRANTEE.format(grantee=f"{row}.{model.grant.grantee}")
     if model.tenant is None:
-        return "NULL"
+        key = audit_reference(model)
+        return "NULL" if key is None else client_of_reference(key, row)
     return f"{row}.id" if model.tenant == "id" else f"{row}.{TENANT_COLUMN}"
 
 

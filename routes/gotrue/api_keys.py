@@ -96,7 +96,7 @@ def read_new_key(body: bytes) -> NewApiKey:
     """Return the request for a key.
 
     >>> read_new_key(b'{"name": "MCP server", "read_only": true, "expires_at": "2027-01-01"}')
-    NewApiKey(name='MCP server', is_read_only=True, expires_at=1798761600)
+    NewApiKey(name='MCP server', is_read_only=True, expires_at=1798761600, is_calendar_link=False)
     """
     loaded = load_body(API_KEY, body)
     read_only, expires_at = loaded["read_only"], text_value(loaded, "expires_at")
@@ -120,6 +120,7 @@ def key_body(key: ApiKey) -> Object:
         "user_id": key.user_id,
         "name": key.name,
         "read_only": key.is_read_only,
+        "calendar_only": key.is_calendar_link,
         "created_at": timestamp(key.created_at),
         "last_used_at": timestamp(key.last_used_at),
         "expires_at": timestamp(key.expires_at),

@@ -14,12 +14,16 @@ from flask import Response
 
 from access import request_state
 from access.caller import Caller
+from access.session import CALENDAR_PREFIX
 from routes.postgrest.limits import excerpt
 
 LOG = logging.getLogger("walkthrough")
 
 PROXY_IDS = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The accepted request ids of a proxy. No key or token has this form (docs/decisions/0019)."""
+
+
+CALENDAR_TOKEN = re.compile(f"(?<={CALENDAR_PREFIX})[A-Za-z0-9_-]+")
 
 
 def request_id() -> str:
@@ -47,7 +51,7 @@ def log(response: Response) -> None:
             "event": "request",
             "request_id": request_id(),
             "method": request.method,
-            "path": excerpt(request.path),
+            "path": excerpt(CALENDAR_TOKEN.sub("…", request.path)),
             "status": response.status_code,
             "milliseconds": round((time.monotonic() - notes.began) * 1_000, 1),
             "user_id": caller.id if caller is not None else None,

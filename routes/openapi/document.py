@@ -54,6 +54,7 @@ SECURITY_SCHEMES: Final[Json] = {
 }
 NUMBER: Final[Json] = {"type": "integer", "format": "int64"}
 FUNCTION_ERRORS: Final = (400, 401, 403, 404, 406, 500, 503)
+CALENDAR_ERRORS: Final = (400, 404, 429, 500, 503)
 FUNCTION_BODY_ERRORS: Final = (*FUNCTION_ERRORS, 413, 415)
 
 
@@ -71,6 +72,7 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
             **{f"/{relation.name}": tables.path(relation) for relation in relations},
             **{f"/rpc/{function.name}": function_path(function) for function in functions},
             "/reports/inspections/{inspection_id}": report(),
+            "/calendar/{token}.ics": calendar(),
             **sign_in.paths(),
             **health(),
         },
@@ -80,7 +82,7 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
             "parameters": {**tables.PARAMETERS, **dict(tables.filters(relations))},
             "headers": tables.HEADERS,
             "responses": {
-                **error_responses("Error", sorted({*tables.READ_ERRORS, *tables.WRITE_ERRORS})),
+                **error_responses("Error", sorted({*tables.READ_ERRORS, *tables.WRITE_ERRORS, *CALENDAR_ERRORS})),
                 **error_responses("auth.error", sign_in.ADMIN_ERRORS, sign_in.PREFIX),
             },
         },
@@ -117,6 +119,15 @@ def report() -> Json:
     ]
     summary = "The lead report or the findings report of an inspection"
     return get_and_head("report", "functions", summary, responses, FUNCTION_ERRORS, parameters=parameters)
+
+
+def calendar() -> Json:
+    """Return the path of the calendar feeds."""
+    feed = {"description": "The feed, in the format of RFC 5545.", "content": {"text/calendar": {"schema": TEXT}}}
+    responses = {"200": feed, "304": {"description": "Unchanged since the ETag in If-None-Match."}}
+    token = parameter("path", "token", "The secret of a calendar link.", required=True)
+    summary = "The inspections and due dates of a calendar link's owner"
+    return get_and_head("calendar", "service", summary, responses, CALENDAR_ERRORS, parameters=[token], security=[])
 
 
 def health() -> Json:

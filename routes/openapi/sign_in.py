@@ -55,6 +55,7 @@ API_KEY: Final[Json] = {
     "user_id": UUID,
     "name": TEXT,
     "read_only": {"type": "boolean"},
+    "calendar_only": {"type": "boolean", "description": "A calendar link, which reads the user's calendar only."},
     "created_at": TIME,
     "last_used_at": {**TIME_OR_NULL, "description": "Recorded at most once a minute."},
     "expires_at": TIME_OR_NULL,

@@ -119,10 +119,33 @@ def test_delete_logs_cascaded_rows(api: Callable) -> None:
         ("delete", "inspections", "2"),
         ("delete", "reports_lead", "1"),
         ("delete", "reports_lead", "2"),
+        ("delete", "calibration_checks", "1"),
         ("delete", "inspection_plans", "2"),
         ("delete", "findings", "1"),
         ("delete", "finding_events", "1"),
     }
+
+
+def test_client_admin_reads_the_entries_of_limits_of_own_instruments(api: Callable) -> None:
+    """The entries of a limit are for the client of its instrument; those of a shared one for super admins."""
+    for gun in (77, 78, 79):
+        assert api("root").patch(f"/xrf_limits?gun_id=eq.{gun}", {"negative_below": 0.1}).status == 204
+    assert api("root").patch("/xrf_limits?gun_id=eq.78", {"gun_id": 79}).status == 204
+    assert api("root").delete("/xrf_instruments?gun_id=eq.79").status == 204
+
+    seen = {
+        who: [(line["action"], line["row_key"]) for line in audit_lines(api, who, relation="eq.xrf_limits")]
+        for who in ("ada", "bob", "moe")
+    }
+
+    moved = "Metal, painted"
+    assert seen["ada"] == [("update", f"78,{moved}"), ("delete", f"78,{moved}")]
+    assert sorted(seen["bob"]) == [
+        ("delete", f"79,{moved}"), ("delete", "79,brick"), ("insert", f"79,{moved}"), ("update", "79,brick"),
+    ]  # fmt: skip
+    assert seen["moe"] == []
+    everything = {(line["action"], line["row_key"]) for line in audit_lines(api, relation="eq.xrf_limits")}
+    assert everything == {*seen["ada"], *seen["bob"], ("update", "77,wood")}
 
 
 def test_change_of_owner_is_logged_as_delete_and_insert(api: Callable) -> None:

@@ -1,4 +1,4 @@
-"""Node and supabase-js, installed once from the npm registry into js/node_modules. Tests skip without them."""
+"""Node, supabase-js and ical.js, installed once from the npm registry into js/node_modules. Tests skip without them."""
 
 import fcntl
 import re

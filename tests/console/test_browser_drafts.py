@@ -135,12 +135,15 @@ def test_form_of_an_ended_session_is_saved_after_the_sign_in(
     assert findings(service, visit) == ["No sign"]
 
 
-def test_page_asks_before_ticks_are_lost(open_page: Callable) -> None:
+@pytest.mark.parametrize(
+    ("path", "name"), [("/console/access", "grant"), ("/console/inspections", "ids"), ("/console/findings", "ids")]
+)
+def test_page_asks_before_ticks_are_lost(open_page: Callable, path: str, name: str) -> None:
     page = open_page("ada")
-    page.goto("/console/access")
+    page.goto(path)
     asked = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
-    box = page.locator("input[name=grant]").first
+    box = page.locator(f"input[name={name}]").first
     box.click()
     ticked = box.is_checked()
 
@@ -148,6 +151,19 @@ def test_page_asks_before_ticks_are_lost(open_page: Callable) -> None:
     page.wait_for_timeout(300)
 
     assert (asked, box.is_checked()) == (["beforeunload"], ticked)
+
+
+def test_button_for_the_ticked_rows_does_not_ask(open_page: Callable) -> None:
+    page = open_page("ada")
+    page.goto("/console/inspections")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.locator("input[name=ids]").first.click()
+
+    page.get_by_role("button", name="Move the date").click()
+
+    page.get_by_role("heading", name="Move the date: 1 inspection").wait_for()
+    assert asked == []
 
 
 def test_common_interval_fills_the_form_and_an_answered_question_removes_the_draft(

@@ -48,7 +48,12 @@ def confirm(user: FormClient, page: str, column: str) -> str:
 
 
 def test_list_has_boxes_and_buttons_for_admins(browse: Callable) -> None:
-    assert re.findall(rf"{LIST}/change/(\w+)", browse("ada").page(LIST)) == ["inspector_id", "date_visited", "status"]
+    page = browse("ada").page(LIST)
+    assert re.findall(rf'{LIST}/change/(\w+)">([\w ]+)<', page) == [
+        ("inspector_id", "Assign an inspector"),
+        ("date_visited", "Move the date"),
+        ("status", "Cancel the visits"),
+    ]
     assert 'name="ids"' not in browse("moe").page(LIST)
 
 
@@ -61,23 +66,32 @@ def test_inspector_is_assigned_after_a_preview_and_undone(browse: Callable, api:
     assert values(api, "inspector_id", LATE_VISIT, VISIT) == before == [IVO, IVO]
     done = confirm(ada, preview, "inspector_id")
 
-    assert "2 inspections changed." in done
+    assert "2 inspections assigned to Ines Vega." in done
     assert values(api, "inspector_id", LATE_VISIT, VISIT) == [1, 1]
-    confirm(ada, done, "inspector_id")
+    undone = confirm(ada, done, "inspector_id")
+    assert "2 inspections assigned to Mia (inspector: Ivo Kral)." in undone
     assert values(api, "inspector_id", LATE_VISIT, VISIT) == before
 
 
 @pytest.mark.parametrize(
-    ("typed", "dates"),
-    [({"days": "7"}, ["2026-03-16", "2026-03-17"]), ({"date": "2026-04-01"}, ["2026-04-01", "2026-04-01"])],
+    ("typed", "dates", "text"),
+    [
+        (
+            {"days": "7"},
+            ["2026-03-16", "2026-03-17"],
+            "1 inspection moved to 16 Mar 2026, 1 inspection moved to 17 Mar 2026.",
+        ),
+        ({"date": "2026-04-01"}, ["2026-04-01", "2026-04-01"], "2 inspections moved to 1 Apr 2026."),
+    ],
 )
 def test_dates_move_by_days_or_to_a_day(
-    browse: Callable, api: Callable, typed: dict[str, str], dates: list[str]
+    browse: Callable, api: Callable, typed: dict[str, str], dates: list[str], text: str
 ) -> None:
     ada = browse("ada")
 
     done = confirm(ada, ada.fill_in(address("date_visited", LATE_VISIT, VISIT), typed).text, "date_visited")
 
+    assert text in done
     assert values(api, "date_visited", LATE_VISIT, VISIT) == dates
     confirm(ada, done, "date_visited")
     assert values(api, "date_visited", LATE_VISIT, VISIT) == [YESTERDAY, TODAY]
@@ -88,8 +102,9 @@ def test_open_inspections_are_cancelled(browse: Callable, api: Callable) -> None
 
     done = confirm(ada, ada.page(address("status", VISIT, NEXT_VISIT)), "status")
 
+    assert "2 inspections cancelled." in done
     assert values(api, "status", VISIT, NEXT_VISIT) == ["cancelled", "cancelled"]
-    confirm(ada, done, "status")
+    assert "2 inspections set to Scheduled." in confirm(ada, done, "status")
     assert values(api, "status", VISIT, NEXT_VISIT) == ["scheduled", "scheduled"]
 
 
@@ -99,7 +114,9 @@ def test_one_refused_row_refuses_all(browse: Callable, api: Callable, key: int) 
 
     answer = ada.get(address("status", VISIT, key))
 
-    assert "Tick other inspections, then press Cancel." in html.unescape(ada.page(answer.headers["Location"]))
+    assert "Tick other inspections, then press Cancel the visits." in html.unescape(
+        ada.page(answer.headers["Location"])
+    )
     assert values(api, "status", VISIT) == ["scheduled"]
 
 
@@ -125,13 +142,30 @@ def test_change_since_the_preview_refuses_all(browse: Callable, api: Callable) -
 def test_nothing_ticked_says_what_to_tick(browse: Callable) -> None:
     ada = browse("ada")
     answer = ada.get(f"{LIST}/change/status?{BACK}")
-    assert "Tick at least one inspection, then press Cancel." in html.unescape(ada.page(answer.headers["Location"]))
+    assert "Tick at least one inspection, then press Cancel the visits." in html.unescape(
+        ada.page(answer.headers["Location"])
+    )
 
 
 def test_every_row_of_the_list_is_chosen(browse: Callable, api: Callable) -> None:
     path = f"{LIST}/change/date_visited?every=1&back=/inspections%3Fbuilding_id%3Deq.1%26status%3Deq.scheduled"
     number = len(api("service").get("/inspections?building_id=eq.1&status=eq.scheduled&select=id").json)
     assert f"Move the date: {number} inspections" in browse("ada").page(path)
+
+
+def test_many_values_are_counted_in_the_message(browse: Callable, api: Callable) -> None:
+    added = {901: "2026-03-20", 902: "2026-03-21", 903: None}
+    visit = {"building_id": 1, "inspection_type": "fire", "status": "scheduled"}
+    rows = [{**visit, "id": key, "date_visited": day} for key, day in added.items()]
+    assert api("service").post("/inspections", rows).status == 201
+    ids = [LATE_VISIT, VISIT, NEXT_VISIT, *added]
+    ada = browse("ada")
+
+    done = confirm(ada, ada.fill_in(address("date_visited", *ids), {"date": "2026-04-01"}).text, "date_visited")
+
+    assert "6 inspections moved to 1 Apr 2026." in done
+    undone = confirm(ada, done, "date_visited")
+    assert "1 inspection left without a date, 5 inspections moved to 5 days." in undone
 
 
 def test_more_than_the_limit_is_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

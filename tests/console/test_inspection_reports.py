@@ -64,7 +64,7 @@ def test_report_ends_with_the_grant(browse: Callable, api: Callable) -> None:
 
 
 def test_building_shows_its_details(browse: Callable, api: Callable) -> None:
-    assert api("service").post("/building_details", {"building_id": 1, **DETAILS}).status == 201
+    assert api("service").patch("/building_details?building_id=eq.1", DETAILS).status == 204
 
     for who in ("root", "ada", "moe"):
         page = browse(who).page("/console/buildings/1")
@@ -74,6 +74,7 @@ def test_building_shows_its_details(browse: Callable, api: Callable) -> None:
 
 
 def test_details_are_added_and_edited_from_the_page_of_the_building(browse: Callable, api: Callable) -> None:
+    assert api("service").delete("/building_details?building_id=eq.1").status == 204
     ada = browse("ada")
     page = ada.page("/console/buildings/1")
     assert 'href="/console/building_details/new?building_id=1"' in page
@@ -88,9 +89,7 @@ def test_details_are_added_and_edited_from_the_page_of_the_building(browse: Call
     assert (row["year_built"], row["child_occupied"], row["owner_name"]) == (1928, "yes", "Pier Trust")
 
 
-def test_details_of_hidden_buildings_do_not_exist(browse: Callable, api: Callable) -> None:
-    assert api("service").post("/building_details", {"building_id": 4, **DETAILS}).status == 201
-
+def test_details_of_hidden_buildings_do_not_exist(browse: Callable) -> None:
     ada = browse("ada")
     answers = [ada.get(f"/console/building_details/{key}/edit") for key in (4, 999)]
 

@@ -36,7 +36,7 @@ def lead(api: Callable) -> Callable:
     api("root").patch("/inspectors?id=eq.1", {"user_id": MIA})
     make(api, "inspections", [each for each in rows["inspections"] if each["id"] == LEAD], "root")
     for each in rows["xrf_instruments"]:
-        make(api, "xrf_instruments", each, "root")
+        make(api, "xrf_instruments", {**each, "id": 10 + each["id"]}, "root")
     return api
 
 
@@ -119,7 +119,7 @@ def test_entry_adds_a_check_of_the_same_gun(lead: Callable, browse: Callable) ->
     added = enter(mia, CHECKS, {"first": "1.3", "second": "1.3", "third": "1.2"})
 
     assert added.status_code == 303
-    rows = lead("mia").get("/calibration_checks?order=id").json
+    rows = lead("mia").get(f"/calibration_checks?inspection_id=eq.{LEAD}&order=id").json
     assert [(each["gun_id"], each["result"]) for each in rows] == [(SHARED, "pass"), (SHARED, "fail")]
 
 
@@ -137,6 +137,7 @@ def test_list_of_instruments_has_those_due(lead: Callable, browse: Callable) -> 
     ada = browse("ada")
 
     page = ada.page("/console/xrf_instruments?retired_on=is.null")
+    assert "New XRF instrument" in page
     due = ada.page("/console/xrf_instruments?retired_on=is.null&service_due_on=lte.2026-12-20&order=service_due_on.asc")
 
     assert f"Gun {SHARED}, Niton XLp 300A" in page
@@ -148,7 +149,7 @@ def test_list_of_instruments_has_those_due(lead: Callable, browse: Callable) -> 
 
 def test_page_of_an_instrument_adds_a_limit(lead: Callable, browse: Callable) -> None:
     ada = browse("ada")
-    assert "XRF limits" in ada.page("/console/xrf_instruments/3")
+    assert "XRF limits" in ada.page("/console/xrf_instruments/13")
 
     limit = {"gun_id": str(OWN), "substrate": "Metal, painted", "negative_below": "0.2", "positive_from": "0.9"}
     made = ada.fill_in("/console/xrf_limits/new", limit)

@@ -26,10 +26,10 @@ from tests.durability.load import integrity_problems
 from tests.durability.served import PROJECT
 from tests.durability.test_power_cuts import SEED
 from tests.support.applications import open_app
-from tests.support.migrations import ADD_PHONE, FAIL, LOSE_CLIENTS, NEXT
+from tests.support.migrations import ADD_MOBILE, FAIL, LOSE_CLIENTS, NEXT
 
 CURRENT = migrations.schema_version()
-TABLES_WITH_PHONE = ("clients", "inspectors")
+TABLES_WITH_MOBILE = ("clients", "inspectors")
 
 
 @pytest.fixture
@@ -79,21 +79,21 @@ def test_script_without_final_semicolon_is_an_error():
 
 def test_migration_adds_columns_and_keeps_all_rows(file, register):
     before = dump(file)
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
 
     open_database(file).close()
 
     after = dump(file)
     assert after.pop("version") == [str(NEXT)]
-    assert {name: found for name, found in after.items() if name not in TABLES_WITH_PHONE} == {
-        name: found for name, found in before.items() if name not in (*TABLES_WITH_PHONE, "version")
+    assert {name: found for name, found in after.items() if name not in TABLES_WITH_MOBILE} == {
+        name: found for name, found in before.items() if name not in (*TABLES_WITH_MOBILE, "version")
     }
-    for name in TABLES_WITH_PHONE:
+    for name in TABLES_WITH_MOBILE:
         assert after[name] == [f"{row[:-1]}, 'none')" for row in before[name]]
 
 
 def test_second_start_changes_nothing(file, register):
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
     open_database(file).close()
     once = dump(file)
 
@@ -105,7 +105,7 @@ def test_second_start_changes_nothing(file, register):
 
 def test_migration_copies_the_file_first(file, register):
     before = dump(file)
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
 
     open_database(file).close()
 
@@ -133,7 +133,7 @@ def test_failed_copy_prevents_the_migration(file, register, monkeypatch):
         raise OSError(28, "No space left on device")
 
     before = dump(file)
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
     monkeypatch.setattr(copies, "copy", fail)
 
     with pytest.raises(NotStarted, match="No space left"):
@@ -164,7 +164,7 @@ def test_migration_recreates_indexes_views_and_triggers(file, tmp_path, register
         connection.execute("CREATE TRIGGER users_moved AFTER UPDATE ON users BEGIN SELECT 1; END")
     objects = "SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' ORDER BY 1, 2"
     open_database(tmp_path / "new.db").close()
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
 
     open_database(file).close()
 
@@ -196,7 +196,7 @@ def test_file_of_a_development_version_is_refused_with_export_instructions(file,
 
 
 def test_file_served_by_an_older_version_is_not_migrated(file, register, tmp_path):
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
     before = dump(file)
     lock = ServingLock.take(file)
 
@@ -217,7 +217,7 @@ def test_concurrent_starts_migrate_once(file, register, monkeypatch):
     applied = []
     apply = migrate.apply
     monkeypatch.setattr(migrate, "apply", lambda *given: (applied.append(1), apply(*given)))
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
     locks = [WriterLock(Path(f"{file}.lock")) for _ in range(4)]
     threads = [threading.Thread(target=migrate.migrate, args=(file, each)) for each in locks]
     for thread in threads:
@@ -238,10 +238,10 @@ from pathlib import Path
 from engine.schema import migrations
 from engine.maintenance import migrate
 from engine.storage.writer_lock import WriterLock
-from tests.support.migrations import ADD_PHONE
+from tests.support.migrations import ADD_MOBILE
 
 path = Path(sys.argv[1])
-migrations.MIGRATIONS += (ADD_PHONE,)
+migrations.MIGRATIONS += (ADD_MOBILE,)
 if "--die" in sys.argv:
     migrate.recreate_schema_objects = lambda connection: os._exit(9)
 migrate.migrate(path, WriterLock(Path(f"{path}.lock")))

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import CAST, Api, Bearer, ids
 from tests.support import oracle
 from tests.support.tokens import token_after_change
-from tests.support.worlds import GRANTS, person, random_world
+from tests.support.worlds import GRANTS, GUNS, person, random_world
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
 BUILDINGS = (1, 2, 3, 4, 5, 6, 999)
@@ -304,7 +304,29 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
         },
         "buildings": {"name": f"Building {unique}", "client_id": rng.choice([*clients, 999])},
         "inspections": {"building_id": rng.choice([*buildings, 999]), "inspection_type": rng.choice(("fire", "lead"))},
+        "building_details": {"building_id": rng.choice([*buildings, 999]), "parcel": f"Parcel {unique}"},
         "reports_lead": {"inspection_id": rng.choice([*inspections, 999]), "result": "negative"},
+        "calibration_checks": {
+            "inspection_id": rng.choice([*inspections, 999]),
+            "gun_id": rng.choice(GUNS),
+            "taken_at": "2025-06-14T12:00:00+00:00",
+            "first": 1.0,
+            "second": 1.0,
+            "third": 1.0,
+        },
+        "xrf_instruments": {
+            "gun_id": rng.choice([*GUNS, 100 + unique]),
+            "client_id": rng.choice([*clients, None]),
+            "make": "Niton",
+            "model": f"Model {unique}",
+            "serial": "S",
+        },
+        "xrf_limits": {
+            "gun_id": rng.choice(GUNS),
+            "substrate": f"Substrate {unique}",
+            "negative_below": 0.4,
+            "positive_from": 0.6,
+        },
         "schedules": {
             "building_id": rng.choice([*buildings, 999]),
             "inspection_type": f"type {unique}",

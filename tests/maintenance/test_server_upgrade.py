@@ -10,7 +10,7 @@ from app import NotStarted
 from engine.schema.migrations import Migration
 from tests.support import databases
 from tests.support.applications import open_app
-from tests.support.migrations import ADD_PHONE, FAIL, NEXT
+from tests.support.migrations import ADD_MOBILE, FAIL, NEXT
 from tests.support.signin import Service, open_service
 
 pytestmark = pytest.mark.server("a file's are in tests/durability/test_migrations.py")
@@ -69,7 +69,7 @@ def schema_of(service: Service) -> list[list[Any]]:
 def test_a_migration_adds_its_columns_and_keeps_every_row(service: Service, register: Any) -> None:
     everything = "SELECT * FROM {} ORDER BY 1, 2"
     before = {name: rows(service, everything.format(name)) for name in databases.tables(service.file)}
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
 
     open_app(service.file)
 
@@ -83,7 +83,7 @@ def test_a_migration_adds_its_columns_and_keeps_every_row(service: Service, regi
 
 
 def test_a_second_start_changes_nothing(service: Service, register: Any) -> None:
-    register(ADD_PHONE)
+    register(ADD_MOBILE)
     open_app(service.file)
     once = schema_of(service)
 

@@ -7,6 +7,7 @@ import random
 from urllib.parse import urlencode
 
 from access.roles import Role
+from access.session import calendar_digest
 from routes.console.session.session_cookie import CookieSigner, SessionCookie
 from tests.safety.request_generator import RequestGenerator
 from tests.safety.service_instances import NOW_SECONDS, HttpRequest, ServiceInstance, make_request
@@ -15,6 +16,7 @@ from tests.support import tokens
 
 SIGNER = CookieSigner([tokens.SECRET_KEY.encode()])
 SESSION_ID = "cccccccc-0000-4000-8000-000000000001"
+CALENDAR_TOKEN = f"wtc_{'A' * 43}"
 UNKNOWN_EMAIL = "stranger@not_found.example"
 FORM_TYPE = "application/x-www-form-urlencoded"
 AUDIT_COLUMNS = "at,actor_id,action,relation,row_key,client_id,before,after"
@@ -88,6 +90,8 @@ class AccountRequestGenerator(RequestGenerator):
         return {name: value for name, value in body.items() if self.chance(0.35)}
 
     def own_account_request(self) -> HttpRequest:
+        if self.chance(0.3):
+            return make_request("GET", f"/calendar/{CALENDAR_TOKEN}.ics")
         if self.chance(0.5):
             return make_request("GET", "/auth/v1/user")
         email = {"email": self.random_value("users", "email")} if self.chance(0.5) else {}
@@ -207,12 +211,17 @@ def device_id(user_id: object) -> str:
 
 
 def insert_session_state(instance: ServiceInstance, world: dict, user: dict, seen: list[dict], seed: str) -> None:
-    """Insert the caller's session, and credentials and devices of other users.
+    """Insert the caller's session and calendar link, and credentials and devices of other users.
 
     For users that the caller does not see, the values depend on `seed`.
     """
     session = (SESSION_ID, user["id"], "salt", 0, NOW_SECONDS, NOW_SECONDS, "[]")
     instance.direct_database.sql(f"INSERT INTO sessions VALUES ({', '.join('?' * len(session))})", session)
+    instance.direct_database.sql(
+        "INSERT INTO api_keys (id, user_id, name, digest, read_only, created_at, created_by)"
+        " VALUES (?, ?, 'Phone', ?, 1, ?, ?)",
+        (SESSION_ID, user["id"], calendar_digest(CALENDAR_TOKEN).text, NOW_SECONDS, user["id"]),
+    )
     visible_ids = {person["id"] for person in seen}
     for person in world["users"]:
         if person["role"] == "super_admin" or person["id"] == user["id"]:

@@ -16,7 +16,8 @@ from tests.support.columns import COLUMNS, MODELLED_TABLES
 NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
 SEQUENCED_TABLES = (
-    "clients", "inspectors", "buildings", "inspections", "reports_lead", "schedules", "findings", "finding_events",
+    "clients", "inspectors", "buildings", "inspections", "reports_lead", "calibration_checks", "xrf_instruments",
+    "schedules", "findings", "finding_events",
 )  # fmt: skip
 SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "api_keys", "credentials")
 

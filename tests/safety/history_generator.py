@@ -14,7 +14,11 @@ EDITED_COLUMNS = {
     "inspectors": "name",
     "buildings": "name",
     "inspections": "notes",
+    "building_details": "parcel",
     "reports_lead": "result",
+    "calibration_checks": "note",
+    "xrf_instruments": "mode",
+    "xrf_limits": "negative_below",
 }
 TEMPORARY_IDS_START = 700  # ids of rows that are created and deleted
 
@@ -61,7 +65,8 @@ class HistoryGenerator:
 
     def change_and_revert(self, table: str, row: dict, changes: dict, sender: Sender = SERVICE) -> list[Event]:
         original = {name: row[name] for name in (*changes, "updated_at") if name in row}
-        path = f"/{table}?id=eq.{row['id']}"
+        columns = oracle.PRIMARY_KEYS.get(table, ("id",))
+        path = f"/{table}?{'&'.join(f'{name}=eq.{row[name]}' for name in columns)}"
         return [(sender, make_request("PATCH", path, changes)), (sender, make_request("PATCH", path, original))]
 
     def rename_hidden_row(self, world: dict) -> list[Event]:
@@ -69,7 +74,8 @@ class HistoryGenerator:
         row = self.choose(self.hidden_rows(world, table))
         if row is None:
             return []
-        return self.change_and_revert(table, row, {EDITED_COLUMNS[table]: f"Temporary {self.serial}"})
+        value = 0.25 if table == "xrf_limits" else f"Temporary {self.serial}"
+        return self.change_and_revert(table, row, {EDITED_COLUMNS[table]: value})
 
     def grant_and_revoke(self, world: dict) -> list[Event]:
         """Grant a row, possibly a row of the user's client, to a user of another client, and revoke the grant."""

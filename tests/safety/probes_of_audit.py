@@ -25,7 +25,12 @@ NEW_USER = {"email": "t@t.example", "name": "T", "role": "client_manager", "clie
 # One write of each kind to each table by root, and its audit entries: relation, action, client_id.
 NEW_SCHEDULE = {"building_id": 2, "inspection_type": "t", "every": 1, "unit": "year", "first_due": "2025-07-01"}
 NEW_FINDING = {"inspection_id": 6, "description": "T", "severity": "low"}
-OF_BUILDING_1 = ("inspections", "reports_lead", "schedules", "inspection_plans", "findings", "finding_events")
+NEW_CHECK = {"inspection_id": 6, "gun_id": 77, "taken_at": NOW, "first": 1, "second": 1, "third": 1}
+NEW_INSTRUMENT = {"gun_id": 30_003, "client_id": 1, "make": "T", "model": "T", "serial": "T"}
+OF_BUILDING_1 = (
+    "building_details", "inspections", "reports_lead", "calibration_checks", "schedules", "inspection_plans",
+    "findings", "finding_events",
+)  # fmt: skip
 AUDITED_WRITES: list[tuple] = [
     ("POST", "/clients", {"name": "T"}, [("clients", "insert", None)]),
     ("PATCH", f"/users?id=eq.{MAX}", {"client_id": 1}, [(MGR_BUILDING, "delete", 2)]),
@@ -48,6 +53,21 @@ AUDITED_WRITES: list[tuple] = [
     ("POST", "/reports_lead", {"inspection_id": 6, "gun_id": 7}, [("reports_lead", "insert", 2)]),
     ("PATCH", "/reports_lead?id=eq.3", {"gun_id": 12_345}, [("reports_lead", "update", 2)]),
     ("DELETE", "/reports_lead?id=eq.1", None, [("reports_lead", "delete", 1)]),
+    ("POST", "/building_details", {"building_id": 3}, [("building_details", "insert", 1)]),
+    ("PATCH", "/building_details?building_id=eq.3", {"parcel": "T"}, [("building_details", "update", 1)]),
+    ("DELETE", "/building_details?building_id=eq.3", None, [("building_details", "delete", 1)]),
+    ("POST", "/calibration_checks", NEW_CHECK, [("calibration_checks", "insert", 2)]),
+    ("PATCH", "/calibration_checks?id=eq.3", {"note": "T"}, [("calibration_checks", "update", 2)]),
+    ("DELETE", "/calibration_checks?id=eq.3", None, [("calibration_checks", "delete", 2)]),
+    ("POST", "/xrf_instruments", NEW_INSTRUMENT, [("xrf_instruments", "insert", 1)]),
+    ("PATCH", "/xrf_instruments?make=eq.T", {"mode": "T"}, [("xrf_instruments", "update", 1)]),
+    ("POST", "/xrf_limits", {"gun_id": 30_003, "substrate": "t", "negative_below": 1, "positive_from": 1},
+     [("xrf_limits", "insert", 1)]),
+    ("PATCH", "/xrf_limits?substrate=eq.t", {"negative_below": 0.5}, [("xrf_limits", "update", 1)]),
+    ("DELETE", "/xrf_limits?substrate=eq.t", None, [("xrf_limits", "delete", 1)]),
+    ("PATCH", "/xrf_instruments?make=eq.T", {"client_id": 2},
+     [("xrf_instruments", "delete", 1), ("xrf_instruments", "insert", 2)]),
+    ("DELETE", "/xrf_instruments?make=eq.T", None, [("xrf_instruments", "delete", 2)]),
     ("POST", "/schedules", NEW_SCHEDULE,
      [("schedules", "insert", 1), ("inspections", "insert", 1), ("inspection_plans", "insert", 1)]),
     ("PATCH", "/schedules?inspection_type=eq.t", {"basis": "t"}, [("schedules", "update", 1)]),
@@ -128,6 +148,8 @@ SEQUENCED_ROWS: dict[str, dict] = {
     "buildings": {"name": "T", "client_id": 2},
     "inspections": {"building_id": 3, "inspection_type": "t"},
     "reports_lead": {"inspection_id": 6, "gun_id": 7},
+    "calibration_checks": NEW_CHECK,
+    "xrf_instruments": NEW_INSTRUMENT,
     "schedules": {**NEW_SCHEDULE, "title": "Ids", "ended_on": "2025-01-01"},
 }
 

@@ -13,6 +13,7 @@ from tests.safety.probe import (
     expect,
     send,
 )
+from tests.safety.probes_of_lead import CHECK, LEAD_WRITES, NO_ROWS, RULE_VIOLATION, SUCCEEDS
 from tests.safety.service_instances import ServiceInstance
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
@@ -66,14 +67,12 @@ EMBEDS = [
 # ── writes: user, method, path, body, expected response ──────────────────────────────────────────────────
 
 NO_PRIVILEGE = (403, "42501", "permission denied for table {}")
-RULE_VIOLATION = (403, "42501", 'new row violates row-level security policy for table "{}"')
-NO_ROWS = (200, None, [])
 BUILDING = {"name": "N", "client_id": 1}
 MANAGER = {"email": "n@n.example", "name": "N", "role": "client_manager", "client_id": 1}
 SCHEDULE = {"inspection_type": "t", "every": 1, "unit": "year", "first_due": "2025-07-01"}
 FINDING = {"description": "d", "severity": "low"}
-SUCCEEDS = (None, None, None)
 WRITES: list[tuple] = [
+    *LEAD_WRITES,
     ("ada", "POST", "/buildings", BUILDING, SUCCEEDS),
     ("ada", "POST", "/buildings", {**BUILDING, "client_id": 2}, RULE_VIOLATION),
     ("ada", "PATCH", "/buildings?id=eq.1", {"client_id": 2}, RULE_VIOLATION),
@@ -225,7 +224,7 @@ def after_root_write(table: str, row: dict, who: str, method: str, path: str, ro
     return Probe(f"{who} {method} {path} after root's insert", tags, run)
 
 
-PARTS = (("reports_lead", {"gun_id": 7}), ("findings", FINDING))
+PARTS = (("reports_lead", {"gun_id": 7}), ("calibration_checks", CHECK), ("findings", FINDING))
 """Rows of an inspection that its inspector writes."""
 
 OWN_VISIT_WRITES: list[tuple] = [

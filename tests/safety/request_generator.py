@@ -6,7 +6,8 @@ from tests.safety.read_generator import MEDIA, ReadGenerator
 from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import Vocabulary, escaped
 from tests.support import oracle
-from tests.support.columns import MODELLED_TABLES
+from tests.support.columns import COLUMNS, MODELLED_TABLES
+from tests.support.worlds import GUNS
 
 
 class RequestGenerator(ReadGenerator):
@@ -135,7 +136,34 @@ class RequestGenerator(ReadGenerator):
                 "inspector_id": rng.choice((None, draw(rng, "inspectors", "id"))),
                 "notes": f"New {self.serial}",
             },
-            "reports_lead": lambda: {"inspection_id": draw(rng, "inspections", "id"), "result": "negative"},
+            "building_details": lambda: {
+                "building_id": draw(rng, "buildings", "id"),
+                "parcel": f"New {self.serial}",
+                "year_built": rng.choice((None, 1928)),
+            },
+            "reports_lead": lambda: {
+                "inspection_id": draw(rng, "inspections", "id"),
+                **rng.choice(({"result": "negative"}, {"gun_id": rng.choice(GUNS), "lead_mg_cm2": rng.random()})),
+            },
+            "calibration_checks": lambda: {
+                "inspection_id": draw(rng, "inspections", "id"),
+                "gun_id": rng.choice(GUNS),
+                "taken_at": "2025-06-14T12:00:00+00:00",
+                **dict.fromkeys(("first", "second", "third"), rng.randrange(6, 14) / 10),
+            },
+            "xrf_instruments": lambda: {
+                "gun_id": 1_000 + self.serial,  # a number that another instrument has would be refused
+                "client_id": rng.choice((self.user["client_id"], draw(rng, "clients", "id"), None)),
+                "make": "Niton",
+                "model": f"New {self.serial}",
+                "serial": "S",
+            },
+            "xrf_limits": lambda: {
+                "gun_id": draw(rng, "xrf_instruments", "gun_id"),
+                "substrate": rng.choice(("wood", "brick")),
+                "negative_below": 0.4,
+                "positive_from": 0.6,
+            },
             "schedules": lambda: {
                 "building_id": draw(rng, "buildings", "id"),
                 "inspection_type": "fire",
@@ -152,7 +180,7 @@ class RequestGenerator(ReadGenerator):
             },
             "finding_events": lambda: {"finding_id": draw(rng, "findings", "id"), "note": f"New {self.serial}"},
         }[table]()
-        if self.chance(0.35) and table != "inspection_plans":
+        if self.chance(0.35) and "id" in COLUMNS[table]:
             row["id"] = draw(rng, table, "id")
         if self.chance(0.03):
             row["created_at"] = "2020-01-01T00:00:00+00:00"
@@ -211,7 +239,8 @@ class RequestGenerator(ReadGenerator):
 
     def import_call(self) -> tuple[str, dict]:
         """Return an import of rows that may exist already, visible or hidden."""
-        table = self.rng.choice(("buildings", "inspections", "reports_lead", "findings", "schedules"))
+        tables = ("buildings", "inspections", "reports_lead", "calibration_checks", "findings", "schedules")
+        table = self.rng.choice(tables)
         rows = [self.row(table) for _ in range(self.rng.choice((1, 2, 3)))]
         text = {"buildings": "name", "inspections": "inspection_type", "reports_lead": "result"}.get(table)
         for row in rows:

@@ -173,8 +173,10 @@ def owner_of_event(world: dict, event: dict) -> int:
 
 
 OWNERS = {
+    "building_details": owner_of_inspection,
     "inspections": owner_of_inspection,
     "reports_lead": owner_of_reading,
+    "calibration_checks": owner_of_reading,
     "schedules": owner_of_inspection,
     "inspection_plans": owner_of_reading,
     "findings": owner_of_reading,

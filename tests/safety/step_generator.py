@@ -15,6 +15,7 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ("buildings", "buildings", ("building_id", "id"), True, None),
         ("inspectors", "inspectors", ("inspector_id", "id"), True, None),
         ("reports_lead", "reports_lead", ("id", "inspection_id"), False, None),
+        ("calibration_checks", "calibration_checks", ("id", "inspection_id"), False, None),
         ("findings", "findings", ("id", "inspection_id"), False, None),
         ("inspection_plans", "inspection_plans", ("id", "inspection_id"), True, None),
         (
@@ -28,6 +29,7 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
     "buildings": [
         ("clients", "clients", ("client_id", "id"), True, None),
         ("inspections", "inspections", ("id", "building_id"), False, None),
+        ("building_details", "building_details", ("id", "building_id"), True, None),
         ("client_manager_building_access", "client_manager_building_access", ("id", "building_id"), False, None),
         (
             "users!client_admin_building_access",
@@ -38,6 +40,13 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ),
     ],
     "reports_lead": [("inspections", "inspections", ("inspection_id", "id"), True, None)],
+    "building_details": [("buildings", "buildings", ("building_id", "id"), True, None)],
+    "calibration_checks": [("inspections", "inspections", ("inspection_id", "id"), True, None)],
+    "xrf_instruments": [
+        ("clients", "clients", ("client_id", "id"), True, None),
+        ("xrf_limits", "xrf_limits", ("gun_id", "gun_id"), False, None),
+    ],
+    "xrf_limits": [("xrf_instruments", "xrf_instruments", ("gun_id", "gun_id"), True, None)],
     "schedules": [("buildings", "buildings", ("building_id", "id"), True, None)],
     "inspection_plans": [
         ("inspections", "inspections", ("inspection_id", "id"), True, None),

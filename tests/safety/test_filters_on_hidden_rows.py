@@ -60,7 +60,7 @@ def mostly_hidden_world() -> dict:
                 **times,
             }
         )
-        reading = {"id": n, "inspection_id": n, "gun_id": n, "result": f"{word} {n}"}
+        reading = {"id": n, "inspection_id": n, "gun_id": n, "result": f"{word} {n}", "method": "xrf"}
         world["reports_lead"].append(reading)
     return world
 

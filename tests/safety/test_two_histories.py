@@ -53,6 +53,7 @@ def read_requests(world: dict, user: dict) -> list[HttpRequest]:
             for row in world["inspections"]
             for kind in ("lead", "findings")
         ),
+        *(make_request("GET", f"/rpc/lead_summary?p_inspection_id={row['id']}") for row in world["inspections"]),
         make_request("POST", "/rpc/get_inspections_dashboard_summary_fast", {}),
         make_request("POST", "/rpc/get_building_stats_chart_fast", CHART),
         *(

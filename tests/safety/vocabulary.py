@@ -38,11 +38,39 @@ TEXT = frozenset(
         "severity",
         "kind",
         "note",
+        "phone",
+        "parcel",
+        "owner_name",
+        "owner_address",
+        "owner_phone",
+        "child_occupied",
+        "hazard_class",
+        "dwelling",
+        "room",
+        "wall",
+        "component",
+        "substrate",
+        "color",
+        "condition",
+        "qualifier",
+        "method",
+        "classification",
+        "voided",
+        "make",
+        "model",
+        "serial",
+        "mode",
+        "sheet",
     ]
 )
 UUIDS = frozenset(("admin_id", "manager_id", "assigned_by", "user_id", "ref"))
-TIMES = frozenset(("created_at", "updated_at", "assigned_at", "due_at", "closed_at", "at"))
-DATES = frozenset(("date_visited", "first_due", "ended_on", "due_on", "license_expires_on"))
+TIMES = frozenset(("created_at", "updated_at", "assigned_at", "due_at", "closed_at", "at", "taken_at"))
+DATES = frozenset(
+    (
+        "date_visited", "first_due", "ended_on", "due_on", "license_expires_on", "sheet_on", "serviced_on",
+        "service_due_on", "leak_test_due_on", "retired_on",
+    )
+)  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -12,10 +12,15 @@ from tests.support.columns import MODELLED_TABLES
 from tests.support.worlds import (
     CREATED_AT,
     GRANTS,
+    GUNS,
     STATUSES,
     TYPES,
     building_row,
+    check_row,
+    details_row,
     inspector_row,
+    instrument_row,
+    limit_row,
     random_world,
     user_row,
     with_all_columns,
@@ -28,7 +33,10 @@ TEXTS = {
     "inspectors": ("name", "email"),
     "buildings": ("name", "address", "city", "state", "zip", "building_type"),
     "inspections": ("notes",),
-    "reports_lead": ("result",),
+    "building_details": ("parcel", "owner_name"),
+    "reports_lead": ("result", "room", "component"),
+    "calibration_checks": ("note",),
+    "xrf_instruments": ("serial", "mode"),
     "schedules": ("basis",),
     "findings": ("description", "place"),
     "finding_events": ("note",),
@@ -52,7 +60,7 @@ class UniqueValues:
         """Return the row with unique texts and random numbers."""
         row = dict(row)
         for column in TEXTS.get(table, ()):
-            required = column in ("name", "description")
+            required = column in ("name", "description", "serial")
             row[column] = self.text() if required or self.rng.random() < 0.8 else None
         for column in RARELY_UNIQUE.get(table, ()):
             if self.rng.random() < 0.3:
@@ -61,11 +69,21 @@ class UniqueValues:
             row["latitude"] = round(self.rng.uniform(-90, 90), 6)
             row["longitude"] = self.rng.choice((None, round(self.rng.uniform(-180, 180), 3)))
             row["floors"], row["units"] = self.rng.randrange(50), self.rng.choice((None, 7, 12))
-        if table == "reports_lead":
-            row["gun_id"] = self.rng.choice((None, self.rng.randrange(100)))
         if table == "users":
             row["email"] = f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
-        return row
+        return row | self.lead_values(table)
+
+    def lead_values(self, table: str) -> dict:
+        """Return random values of the tables of lead inspections."""
+        threshold = self.rng.randrange(1, 20) / 10
+        limits = {"negative_below": threshold, "positive_from": threshold}
+        return {
+            "building_details": {"year_built": self.rng.choice((None, 1928, 1962))},
+            "reports_lead": {"gun_id": self.rng.choice(GUNS)},
+            "calibration_checks": {"gun_id": self.rng.choice(GUNS), "result": self.rng.choice(("pass", "fail"))},
+            "xrf_instruments": {**limits, "check_minutes": self.rng.choice((15, 60, 240))},
+            "xrf_limits": limits,
+        }.get(table, {})
 
 
 def random_unique_world(seed: int) -> tuple[dict, UniqueValues]:
@@ -125,8 +143,20 @@ def random_hidden_row(world: dict, user: dict, rng: random.Random) -> tuple[str,
     """Return a random hidden row and its table. Every table is equally likely. Super admins are excluded."""
     table = rng.choice(MODELLED_TABLES)
     rows = [row for row in world[table] if not oracle.visible(world, user, table, row)]
-    rows = [row for row in rows if row.get("role") != "super_admin"]
+    rows = [row for row in rows if row.get("role") != "super_admin" and not may_name(world, user, table, row)]
     return (table, rng.choice(rows)) if rows else None
+
+
+def may_name(world: dict, user: dict, table: str, row: dict) -> bool:
+    """Return whether an inspector may name a hidden instrument in a reading of a visit, which shows it to them."""
+    if table not in ("xrf_instruments", "xrf_limits") or not oracle.is_linked(world, user):
+        return False
+    [instrument] = [each for each in world["xrf_instruments"] if each["gun_id"] == row["gun_id"]]
+    return instrument["client_id"] is None or any(
+        oracle.owns_building(world, instrument, inspection["building_id"])
+        for inspection in world["inspections"]
+        if oracle.is_own_visit(world, user, inspection)
+    )
 
 
 def change_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
@@ -172,21 +202,24 @@ def delete_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
 
 
 DEPENDENTS = {
-    "clients": (("buildings", "client_id"), ("users", "client_id")),
+    "clients": (("buildings", "client_id"), ("users", "client_id"), ("xrf_instruments", "client_id")),
     "buildings": (
         ("inspections", "building_id"),
+        ("building_details", "building_id"),
         ("client_admin_building_access", "building_id"),
         ("client_manager_building_access", "building_id"),
         ("schedules", "building_id"),
     ),
     "inspections": (
         ("reports_lead", "inspection_id"),
+        ("calibration_checks", "inspection_id"),
         ("inspection_plans", "inspection_id"),
         ("findings", "inspection_id"),
         ("client_admin_inspection_access", "inspection_id"),
         ("client_manager_inspection_access", "inspection_id"),
     ),
     "findings": (("finding_events", "finding_id"),),
+    "xrf_instruments": (("xrf_limits", "gun_id"),),
     "users": tuple((table, GRANTS[table][1]) for table in GRANTS),
 }
 
@@ -203,18 +236,19 @@ def collect_dependents(world: dict, table: str, row: dict, collected: list) -> N
     collected.append((table, row))
     for below, column in DEPENDENTS.get(table, ()):
         for other in world[below]:
-            if other.get(column) == row.get("id"):
+            if other.get(column) == row["gun_id" if table == "xrf_instruments" else "id"]:
                 collect_dependents(world, below, other, collected)
 
 
 def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
-    """Add a building of another client, with an inspection and a reading."""
+    """Add a building of another client, with details, an inspection, a reading and a check."""
     rng = unique_values.rng
     others = [c["id"] for c in world["clients"] if c["id"] != user["client_id"]]
     if not others:
         return
     building = building_row(free_id(world, "buildings", rng), rng.choice(others))
     world["buildings"].append(unique_values.fill("buildings", building))
+    world["building_details"].append(unique_values.fill("building_details", details_row(building["id"])))
     inspection = {
         "id": free_id(world, "inspections", rng),
         "building_id": building["id"],
@@ -231,6 +265,22 @@ def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
         "reports_lead", {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
     )
     world["reports_lead"].append(unique_values.fill("reports_lead", reading))
+    check = check_row(rng, free_id(world, "calibration_checks", rng), inspection["id"])
+    world["calibration_checks"].append(unique_values.fill("calibration_checks", check))
+
+
+def add_instrument(world: dict, user: dict, unique_values: UniqueValues) -> None:
+    """Add an instrument of another client with a limit. Visible readings may name its number."""
+    rng = unique_values.rng
+    others = [each["id"] for each in world["clients"] if each["id"] != user["client_id"]]
+    free = sorted({*GUNS} - {each["gun_id"] for each in world["xrf_instruments"]})
+    if not others or not free:
+        return
+    row = instrument_row(free_id(world, "xrf_instruments", rng), rng.choice(free), rng.choice(others))
+    world["xrf_instruments"].append(unique_values.fill("xrf_instruments", row))
+    world["xrf_limits"].append(unique_values.fill("xrf_limits", limit_row(row["gun_id"])))
+    if may_name(world, user, "xrf_instruments", row):
+        del world["xrf_instruments"][-1], world["xrf_limits"][-1]
 
 
 def add_person(world: dict, user: dict, unique_values: UniqueValues) -> None:
@@ -286,6 +336,7 @@ CHANGE_KINDS = (
     delete_row,
     delete_row,
     add_building,
+    add_instrument,
     add_person,
     add_grant,
     add_grant,

@@ -238,7 +238,7 @@ def delete(outcome: WriteOutcome, user: dict, step: Delete) -> None:
     outcome.affected_rows = len(rows)
     restricting = {
         "buildings": (("inspections", "building_id"),),
-        "clients": (("buildings", "client_id"), ("users", "client_id")),
+        "clients": (("buildings", "client_id"), ("users", "client_id"), ("xrf_instruments", "client_id")),
     }
     deleted_ids = {row["id"] for row in rows if "id" in row}
     for table, column in restricting.get(step.table, ()):
@@ -254,6 +254,7 @@ def delete_building(outcome: WriteOutcome, id_: int) -> None:
     for schedule in [row for row in outcome.world["schedules"] if row["building_id"] == id_]:
         outcome.world["schedules"].remove(schedule)
         delete_schedule(outcome, schedule["id"])
+    outcome.world["building_details"] = [row for row in outcome.world["building_details"] if row["building_id"] != id_]
     for table, (_, _, _, target) in GRANTS.items():
         if target == "building_id":
             outcome.world[table] = [row for row in outcome.world[table] if row[target] != id_]
@@ -261,7 +262,7 @@ def delete_building(outcome: WriteOutcome, id_: int) -> None:
 
 def delete_inspection(outcome: WriteOutcome, id_: int) -> None:
     world = outcome.world
-    for table in ("reports_lead", "inspection_plans"):
+    for table in ("reports_lead", "calibration_checks", "inspection_plans"):
         world[table] = [row for row in world[table] if row["inspection_id"] != id_]
     for finding in [row for row in world["findings"] if row["inspection_id"] == id_]:
         world["findings"].remove(finding)

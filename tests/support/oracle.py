@@ -26,15 +26,24 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 
-PRIMARY_KEYS = {**KEYS, "inspection_plans": ("inspection_id",)}
+PRIMARY_KEYS = {
+    **KEYS,
+    "building_details": ("building_id",),
+    "inspection_plans": ("inspection_id",),
+    "xrf_limits": ("gun_id", "substrate"),
+}
 """The keys of the tables without a column id."""
 
 # The tables that a client admin may write. A super admin may write all except those of the service. A manager may write
-# none, a manager who is linked to an inspector the readings and findings of own visits.
+# none, a manager who is linked to an inspector the readings, checks and findings of own visits.
 WRITTEN_BY_ADMINS = {
     "buildings",
+    "building_details",
     "inspections",
     "reports_lead",
+    "calibration_checks",
+    "xrf_instruments",
+    "xrf_limits",
     "schedules",
     "findings",
     "users",
@@ -42,7 +51,7 @@ WRITTEN_BY_ADMINS = {
     "client_manager_inspection_access",
 }
 
-WRITTEN_BY_INSPECTORS = {"reports_lead", "findings"}
+WRITTEN_BY_INSPECTORS = {"reports_lead", "calibration_checks", "findings"}
 WRITTEN_BY_SERVICE = {"inspection_plans", "finding_events"}
 
 OPEN_STATUSES = ("scheduled", "in_progress")
@@ -126,9 +135,35 @@ def sees_part_of_inspection(world, user, row):
     return bool(inspection) and visible(world, user, "inspections", inspection)
 
 
-def sees_schedule(world, user, schedule):
-    building = find(world, "buildings", schedule["building_id"])
+def sees_part_of_building(world, user, row):
+    building = find(world, "buildings", row["building_id"])
     return bool(building) and visible(world, user, "buildings", building)
+
+
+def sees_instrument(world, user, instrument):
+    """Return whether an admin reads the instrument, or a manager reads an inspection that it may be used in."""
+    if user["role"] == ADMIN:
+        return instrument["client_id"] in (None, user["client_id"])
+    return any(
+        row["gun_id"] == instrument["gun_id"]
+        and instrument["client_id"] in (None, client_of_part(world, row))
+        and visible(world, user, table, row)
+        for table in ("reports_lead", "calibration_checks")
+        for row in world[table]
+    )
+
+
+def client_of_part(world, row):
+    """Return the client of a row of an inspection."""
+    inspection = find(world, "inspections", row["inspection_id"])
+    return find(world, "buildings", inspection["building_id"])["client_id"]
+
+
+def sees_limit(world, user, limit):
+    return any(
+        each["gun_id"] == limit["gun_id"] and visible(world, user, "xrf_instruments", each)
+        for each in world["xrf_instruments"]
+    )
 
 
 def sees_event(world, user, event):
@@ -158,8 +193,12 @@ def sees_user(world, user, other):
 SEES = {
     "buildings": sees_building,
     "inspections": sees_inspection,
+    "building_details": sees_part_of_building,
     "reports_lead": sees_part_of_inspection,
-    "schedules": sees_schedule,
+    "calibration_checks": sees_part_of_inspection,
+    "xrf_instruments": sees_instrument,
+    "xrf_limits": sees_limit,
+    "schedules": sees_part_of_building,
     "inspection_plans": sees_part_of_inspection,
     "findings": sees_part_of_inspection,
     "finding_events": sees_event,
@@ -222,14 +261,19 @@ def permits_new_row(world, user, table, row):
 def is_in_write_scope(world, user, table, row):
     if user["role"] == SUPER:
         return True
-    if table == "buildings":
+    if table in ("buildings", "xrf_instruments"):
         return row["client_id"] == user["client_id"]
-    if table in ("inspections", "schedules"):
+    if table == "xrf_limits":
+        return any(
+            each["gun_id"] == row["gun_id"] and each["client_id"] == user["client_id"]
+            for each in world["xrf_instruments"]
+        )
+    if table in ("inspections", "schedules", "building_details"):
         return owns_building(world, user, row["building_id"])
     if user["role"] == MANAGER:
         inspection = find(world, "inspections", row["inspection_id"])
         return bool(inspection) and is_own_visit(world, user, inspection)
-    if table in ("reports_lead", "findings"):
+    if table in WRITTEN_BY_INSPECTORS:
         return owns_inspection(world, user, row["inspection_id"])
     if table == "users":
         return row["role"] == MANAGER and row["client_id"] == user["client_id"]

@@ -114,8 +114,9 @@ def body_difference(case: Mapping, answer: Response) -> str | None:
 
 
 def later_columns() -> set[str]:
-    """Return the columns that no row of the recorded data set has. It has no schedules and findings."""
+    """Return the columns that no row of the recorded data set has. It has no tables of inspections/."""
     tables = json.loads(DATASET.read_text())
+    tables["reports_lead"] = [dict.fromkeys(("id", "inspection_id", "gun_id", "result"))]
     recorded = {name for table in tables if table not in TABLES_WITH_RULES for row in tables[table] for name in row}
     return {name for table in COLUMNS if table not in TABLES_WITH_RULES for name in COLUMNS[table]} - recorded
 

@@ -1,4 +1,4 @@
-"""Random worlds, the same for the same seed: clients, users, buildings, inspections, schedules, findings and grants.
+"""Random worlds, the same for the same seed: clients, users, buildings, inspections with their rows, and grants.
 
 Some grants are to users of another client, and some inspectors sign in as managers of any client. No plan is open, and
 every schedule has ended, so that a change of an inspection has no further effect.
@@ -32,6 +32,7 @@ def random_world(seed: int) -> dict[str, list[dict]]:
     for table in GRANTS:
         add_grants(rng, world, table)
     add_schedules_and_findings(rng, world)
+    add_lead_rows(rng, world)
     return world
 
 
@@ -106,9 +107,54 @@ def inspection_row(rng: random.Random, id_: int, building_id: int) -> dict:
 
 def reading_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
     result = rng.choice(("positive", "negative", None))
-    return with_all_columns(
-        "reports_lead", {"id": id_, "inspection_id": inspection_id, "gun_id": id_, "result": result}
-    )
+    row = {"id": id_, "inspection_id": inspection_id, "gun_id": rng.choice(GUNS), "result": result}
+    return with_all_columns("reports_lead", {**row, "taken_at": taken_at(rng)})
+
+
+GUNS = range(1, 13)
+"""The numbers that readings and checks name. Some worlds have instruments with other numbers too."""
+
+
+def add_lead_rows(rng: random.Random, world: dict) -> None:
+    """Add details of some buildings, checks of some inspections, and instruments with limits: shared and of clients."""
+    for building in world["buildings"]:
+        if rng.random() < 0.4:
+            world["building_details"].append(details_row(building["id"]))
+    for inspection in world["inspections"]:
+        if rng.random() < 0.3:
+            world["calibration_checks"].append(check_row(rng, len(world["calibration_checks"]) + 1, inspection["id"]))
+    owners = [None, *(client["id"] for client in world["clients"])]
+    for id_, gun_id in enumerate(rng.sample(GUNS, 6), start=1):
+        world["xrf_instruments"].append(instrument_row(id_, gun_id, rng.choice(owners)))
+        if rng.random() < 0.6:
+            world["xrf_limits"].append(limit_row(gun_id))
+
+
+def details_row(building_id: int) -> dict:
+    return with_all_columns("building_details", {"building_id": building_id, **times()})
+
+
+def check_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
+    return with_all_columns("calibration_checks", {
+        "id": id_, "inspection_id": inspection_id, "gun_id": rng.choice(GUNS), "taken_at": taken_at(rng), "first": 1.0,
+        "second": 1.0, "third": 1.0, "mean": 1.0, "result": "pass", "check_low": 0.8, "check_high": 1.2, **times(),
+    })  # fmt: skip
+
+
+def instrument_row(id_: int, gun_id: int, client_id: int | None) -> dict:
+    return with_all_columns("xrf_instruments", {
+        "id": id_, "gun_id": gun_id, "client_id": client_id, "make": "Niton", "model": "XLp", "serial": f"S-{id_}",
+        **times(),
+    })  # fmt: skip
+
+
+def limit_row(gun_id: int) -> dict:
+    limits = {"substrate": "wood", "negative_below": 0.5, "positive_from": 0.5}
+    return {"gun_id": gun_id, **limits, **times()}
+
+
+def taken_at(rng: random.Random) -> str:
+    return f"2025-06-14T{rng.randrange(8, 18):02}:{rng.randrange(60):02}:00+00:00"
 
 
 def with_all_columns(table: str, row: dict) -> dict:

@@ -101,7 +101,8 @@ class Table:
 
     @property
     def noun(self) -> str:
-        return self.label[:1].lower() + self.label[1:]
+        is_acronym = self.label[1:2].isupper()
+        return self.label if is_acronym else self.label[:1].lower() + self.label[1:]
 
     @property
     def plural(self) -> str:

@@ -1,11 +1,13 @@
-"""/console/account: a user's own name, password and sessions."""
+"""/console/account: a user's own name, password, calendar links and sessions."""
 
 from __future__ import annotations
 
-from flask import Response, g
+from flask import Response, g, request
 
+from access import policy
 from access.accounts import own_account, people
 from access.accounts import sign_in as accounts_sign_in
+from access.accounts.api_key import list_keys_of_user, new_calendar_link
 from access.accounts.own_account import OwnAccountChanges
 from access.accounts.sign_in import Scope
 from access.caller import Caller
@@ -14,6 +16,7 @@ from engine.current import reading
 from routes.console.components.fields import NAME_CHARACTERS_MAX, Field, FormValues, read_texts
 from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
 from routes.console.components.records import save
+from routes.console.pages.api_keys import create_once
 from routes.console.session import auth
 from routes.gotrue.bodies import client_address, request_deadline
 
@@ -27,6 +30,16 @@ PASSWORD = (
         required=True,
         hint="At least 6 characters.",
         autocomplete="new-password",
+    ),
+)
+
+CALENDAR = (
+    Field(
+        "link_name",
+        "Name",
+        required=True,
+        characters_max=NAME_CHARACTERS_MAX,
+        hint="The calendar that uses the link, such as My phone.",
     ),
 )
 
@@ -64,6 +77,21 @@ def change_password(caller: Caller) -> Response:
     return save(values, store, lambda status: render_account(caller, password_values=values, status=status))
 
 
+@bp.post("/account/calendar")
+@auth.requires_session(writes=True)
+def create_calendar_link(caller: Caller) -> Response:
+    """Create a calendar link, and show it once."""
+    values = read_texts(CALENDAR, g.form)
+
+    def store() -> Response:
+        token = create_once(caller.id or "", lambda now: new_calendar_link(values.typed["link_name"]))
+        if token is None:
+            return redirect_to("/account", "This calendar link was created before. It was shown once.")
+        return render_account(caller, calendar_url=f"{request.url_root}calendar/{token}.ics")
+
+    return save(values, store, lambda status: render_account(caller, calendar_values=values, status=status))
+
+
 @bp.post("/account/sessions")
 @auth.requires_session(writes=True)
 def end_other_sessions(caller: Caller) -> Response:
@@ -80,11 +108,18 @@ def change_account(caller: Caller, changes: OwnAccountChanges) -> None:
 
 
 def render_account(
-    caller: Caller, name_values: FormValues | None = None, password_values: FormValues | None = None, status: int = 200
+    caller: Caller,
+    name_values: FormValues | None = None,
+    password_values: FormValues | None = None,
+    calendar_values: FormValues | None = None,
+    calendar_url: str = "",
+    status: int = 200,
 ) -> Response:
+    """Return the page; `calendar_url` is a new calendar link."""
     with reading() as transaction:
         user = people.by_id(transaction, caller.id or "")
         sessions = accounts_sign_in.list_sessions(transaction, caller.id or "")
+        keys = list_keys_of_user(transaction, caller, caller.id or "")
     assert user is not None, "just looked up"
     return render_page(
         "account.html",
@@ -95,6 +130,10 @@ def render_account(
         name_values=name_values or FormValues({"name": user.name}),
         password_fields=PASSWORD,
         password_values=password_values or FormValues({}),
+        calendar_fields=CALENDAR if policy.has_calendar(caller.profile) else (),
+        calendar_values=calendar_values or FormValues({}),
+        calendar_url=calendar_url,
+        calendar_links=[each for each in keys if each.is_calendar_link],
         sessions=sessions,
         current=caller.session_id,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from flask import Response, g
@@ -118,27 +119,34 @@ def api_keys_page(
 def create_api_key(caller: Caller, owner: KeyOwner) -> Response:
     values = FormValues(g.form)
 
-    def store() -> Response:
+    def new_key(now: int) -> NewApiKey:
         days = values.typed.get("days", "")
-        lifetime = DAY_SECONDS * int(days) if days in map(str, DAYS) else None
-        texts: list[str] = []
+        ends = now + DAY_SECONDS * int(days) if days in map(str, DAYS) else None
+        return NewApiKey(values.typed.get("name", ""), values.typed.get("rights") != "all", ends)
 
-        def create() -> str:
-            key, text = api_key.create_key(transaction, now, owner.id, new)
-            texts.append(text)
-            return key.id
-
-        with request_deadline().writing() as transaction:
-            now = load_caller(transaction)
-            ends = transaction.unix + lifetime if lifetime is not None else None
-            new = NewApiKey(values.typed.get("name", ""), values.typed.get("rights") != "all", ends)
-            once(transaction, now, "api_keys", create)
-        if not texts:
+    def store() -> Response:
+        text = create_once(owner.id, new_key)
+        if text is None:
             return redirect_to(owner.path, "This API key was created before. Its text was shown once.")
-        g.shows_secret = True
-        return api_keys_page(caller, owner, text=texts[0])
+        return api_keys_page(caller, owner, text=text)
 
     return save(values, store, lambda status: api_keys_page(caller, owner, problem=values.problems[""], status=status))
+
+
+def create_once(user_id: str, new_key: Callable[[int], NewApiKey]) -> str | None:
+    """Create the key that `new_key` returns for the present time. Return its text; None if the form was sent before."""
+    texts: list[str] = []
+
+    def create() -> str:
+        key, text = api_key.create_key(transaction, now, user_id, new_key(transaction.unix))
+        texts.append(text)
+        return key.id
+
+    with request_deadline().writing() as transaction:
+        now = load_caller(transaction)
+        once(transaction, now, "api_keys", create)
+    g.shows_secret = bool(texts)
+    return texts[0] if texts else None
 
 
 def confirm_revocation(caller: Caller, owner: KeyOwner, key_id: str) -> Response:
@@ -147,17 +155,18 @@ def confirm_revocation(caller: Caller, owner: KeyOwner, key_id: str) -> Response
     key = next((each for each in keys if each.id == key_id), None)
     if key is None:
         raise ApiKeyNotFound
+    kind = "calendar link" if key.is_calendar_link else "API key"
     return render_confirmation(
-        f"Revoke the API key {name(key.name, NAME_CHARACTERS_MAX)}?",
-        "Programs that use the key are refused from their next request. This cannot be undone.",
+        f"Revoke the {kind} {name(key.name, NAME_CHARACTERS_MAX)}?",
+        f"Programs that use the {kind.split()[-1]} are refused from their next request. This cannot be undone.",
         verb="Revoke",
         action=f"{owner.path}/{key.id}/revoke",
-        back=owner.path,
+        back=owner.back if key.is_calendar_link else owner.path,
     )
 
 
 def revoke_api_key(owner: KeyOwner, key_id: str) -> Response:
     with request_deadline().writing() as transaction:
         now = load_caller(transaction)
-        once(transaction, now, "api_keys", lambda: api_key.revoke_key(transaction, now, owner.id, key_id))
-    return redirect_to(owner.path, "API key revoked.")
+        is_link = once(transaction, now, "api_keys", lambda: api_key.revoke_key(transaction, now, owner.id, key_id))
+    return redirect_to(owner.back, "Calendar link revoked.") if is_link else redirect_to(owner.path, "API key revoked.")

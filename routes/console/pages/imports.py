@@ -29,6 +29,7 @@ from inspections.imports.mapping import (
     sources_of,
 )
 from inspections.imports.reader import decode
+from models.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP
 from routes.console.components import fields, queries
 from routes.console.components.display import label_of
 from routes.console.components.fields import Choice, Field, FormValues
@@ -36,7 +37,7 @@ from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import field_of, only_choice, save
 from routes.console.components.submissions import once
 from routes.console.components.tables import Table, table_of
-from routes.console.components.template_filters import counted
+from routes.console.components.template_filters import counted, words
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
 from routes.postgrest import errors
@@ -57,6 +58,26 @@ DEFAULTS: Final[Mapping[str, tuple[str, ...]]] = {
 FORMAT_NAMES: Final = dict(zip(DATE_FORMATS, ("2026-01-31", "01/31/2026", "31/01/2026"), strict=True))
 PRESET_NAMES: Final = dict(zip(DEVICES, ("Viken Pb200i", "Niton"), strict=True))
 FIELD_NAMES: Final = {UNIT: "Unit", FOUND_ON: "Found on"}
+
+
+KIND_NAMES: Final = {
+    BIGINT: "a whole number",
+    INTEGER: "a whole number",
+    DOUBLE: "a number",
+    DATE: "a date",
+    TIMESTAMP: "a date and time",
+}
+RAW_MESSAGES: Final = (
+    ("null value in column", "{label} is missing."),
+    ("insert or update on table", "{label}: this row does not exist."),
+    ("duplicate key value", "Another row has the same {label}."),
+    ("new row for relation", "{label} cannot have this value{allowed}."),
+    ("new row violates row-level security", "You may not add a row with this {label}."),
+    ("invalid input syntax", "{label} is not {kind}."),
+    ("date/time field value", "{label}: this day does not exist."),
+    ("value ", "{label} is too large or too small."),
+)
+"""The beginnings of the database's messages about a value, and what the page says instead."""
 
 
 class RefusedImport(Exception):
@@ -96,6 +117,23 @@ def field_choices(table: Table, preset: str | None) -> tuple[Choice, ...]:
     )
 
 
+def plain_problem(table: Table, result: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a problem of the check with the label of its column, and without a message of the database."""
+    column = problem["column"] or ""
+    name = result["mapping"].get(column, column)
+    attribute = table.relation.attributes.get(name)
+    if attribute is None:
+        return {**problem}
+    label, allowed = label_of(attribute), ", ".join(map(words, attribute.info.allowed_values))
+    text = problem["message"]
+    for beginning, plain in RAW_MESSAGES:
+        if text.startswith(beginning):
+            kind = KIND_NAMES.get(attribute.type, "such a value")
+            text = plain.format(label=label, allowed=f": choose one of {allowed}" if allowed else "", kind=kind)
+            break
+    return {**problem, "column": column if column in result["mapping"] else label, "message": text}
+
+
 def import_page(
     table: Table, caller: Caller, values: FormValues, text: str = "", result: Any = None, status: int = 200
 ) -> Response:
@@ -108,6 +146,7 @@ def import_page(
         values=values,
         text=text,
         result=result,
+        problems=[plain_problem(table, result, each) for each in result["errors"]] if result else [],
         sample_columns=[*dict.fromkeys(name for row in result["sample"] for name in row)] if result else [],
         warning=errors.lookup(SkippedLines)[1],
         choices=field_choices(table, values.typed.get("preset") or None),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -25,19 +26,22 @@ from routes.console.components.lists import Link, MoreFilters
 from routes.console.components.page import Undo, bp, redirect_to, render_confirmation
 from routes.console.components.records import field_of, save
 from routes.console.components.tables import PATH, Row, table_of
-from routes.console.components.template_filters import counted, status
+from routes.console.components.template_filters import counted, long_day, short_name, status
 from routes.console.session import auth
 from routes.postgrest.limits import LimitExceeded
 from routes.postgrest.requests import UnknownPath
 
 NAME = "inspections"
 FILTERS = MoreFilters({"status": {f"in.({SCHEDULED},{IN_PROGRESS})": "Open"}})
-LABELS = {"inspector_id": "Assign an inspector", "date_visited": "Move the date", "status": "Cancel"}
+LABELS = {"inspector_id": "Assign an inspector", "date_visited": "Move the date", "status": "Cancel the visits"}
 """The button of each column that many inspections change at once."""
 MOVE_FIELDS = (
     Field("date", "New date", "date"),
     Field("days", "Or move by days", "number", hint="A negative number moves to an earlier day.", step="1"),
 )
+
+VALUES = {"inspector_id": "inspectors", "date_visited": "days"}
+VALUES_NAMED_MAX = 3  # of a message, which counts more values
 
 Edits = dict[tuple[str, str], list[int]]
 """Inspections by the text of the value before and after an edit."""
@@ -95,7 +99,10 @@ def ask(caller: Caller, column: str, rows: list[Row], typed: Mapping[str, str], 
     """Return the preview: each inspection with its value before and after."""
     edits: Edits = {}
     lines = []
-    names = inspector_names(caller, rows, typed)
+    chosen = typed.get("inspector_id", "").strip()
+    names = inspector_names(caller, [*(fields.as_text(row["inspector_id"]) for row in rows), chosen])
+    if chosen and chosen not in names:
+        raise InvalidInput("There is no such inspector")
     for row in rows:
         before, after = fields.as_text(row[column]), value_after(column, row, typed)
         if before != after:
@@ -139,18 +146,14 @@ def value_after(column: str, row: Row, typed: Mapping[str, str]) -> str:
         raise InvalidInput("The days lead to no date") from None
 
 
-def inspector_names(caller: Caller, rows: list[Row], typed: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the inspectors of the rows and of the form, by id."""
-    chosen = typed.get("inspector_id", "").strip()
-    ids = {row["inspector_id"] for row in rows} | ({BIGINT.read_text(chosen)} if chosen else set())
+def inspector_names(caller: Caller, texts: Iterable[str]) -> dict[str, str]:
+    """Return the names of inspectors, as far as the caller sees them, by the text of the id."""
+    ids = {BIGINT.read_text(each) for each in texts if each}
     table = table_of("inspectors")
-    text = f"select={table.title_select}&id=in.({','.join(str(each) for each in ids if each is not None)})"
-    names = {
+    text = f"select={table.title_select}&id=in.({','.join(map(str, ids))})"
+    return {
         str(row["id"]): table.title(row) for row in queries.select_rows(caller, "inspectors", text, limit=len(ids)).rows
     }
-    if chosen and chosen not in names:
-        raise InvalidInput("There is no such inspector")
-    return names
 
 
 def shown_value(column: str, text: str, names: Mapping[str, str]) -> str:
@@ -158,7 +161,7 @@ def shown_value(column: str, text: str, names: Mapping[str, str]) -> str:
         return "no inspector" if column == "inspector_id" else "no date"
     if column == "inspector_id":
         return names.get(text, "an inspector")
-    return status(text) if column == "status" else text
+    return status(text) if column == "status" else long_day(text)
 
 
 def form_fields(edits: Edits) -> list[tuple[str, str]]:
@@ -178,6 +181,7 @@ def save_change(caller: Caller, column: str) -> Response:
     number = sum(map(len, edits.values()))
     if number > CHOSEN_MAX:
         raise LimitExceeded(CHOSEN_MAX, "rows at once")
+    done = result_text(caller, column, edits)
     with writing() as transaction:
         now = load_caller(transaction)
         for (before, after), ids in edits.items():
@@ -190,7 +194,30 @@ def save_change(caller: Caller, column: str) -> Response:
         f"/{NAME}/change/{column}/confirm",
         (*form_fields({(after, before): ids for (before, after), ids in edits.items()}), ("back", back)),
     )
-    return redirect_to(back, f"{counted(number, 'inspection')} changed.", undo)
+    return redirect_to(back, done, undo)
+
+
+def result_text(caller: Caller, column: str, edits: Edits) -> str:
+    """Return what changed, such as "13 inspections assigned to Ines Vega."; many values are counted."""
+    numbers: Counter[str] = Counter()
+    for (_, after), ids in edits.items():
+        numbers[after] += len(ids)
+    names = inspector_names(caller, numbers) if column == "inspector_id" else {}
+    results = {each: result_of(column, each, short_name(shown_value(column, each, names))) for each in numbers}
+    values = [each for each in numbers if each]
+    if len(values) > VALUES_NAMED_MAX:
+        results[values[0]] = result_of(column, values[0], f"{len(values):,} {VALUES[column]}")
+        numbers[values[0]] = sum(numbers.pop(each) for each in values)
+    parts = [f"{counted(number, 'inspection')} {results[each]}" for each, number in sorted(numbers.items())]
+    return f"{', '.join(parts)}."
+
+
+def result_of(column: str, after: str, shown: str) -> str:
+    if column == "status":
+        return shown.lower() if after == CANCELLED else f"set to {shown}"
+    if column == "inspector_id":
+        return f"assigned to {shown}" if after else "left without an inspector"
+    return f"moved to {shown}" if after else "left without a date"
 
 
 def value_of(column: str, text: str) -> Any:

@@ -187,8 +187,8 @@ document.addEventListener("submit", (event) => {
     changeDrafts((store) => store.delete(IDBKeyRange.bound(`${user}:`, `${user};`))); // ";" follows ":"
     return;
   }
+  if (form.matches("[data-asks]") || submissionField(form)) form.dataset.isSent = "true";
   if (!submissionField(form)) return;
-  form.dataset.isSent = "true";
   if (passed.has(form)) return;
   event.preventDefault();
   if (waiting.has(form)) return;
