@@ -243,6 +243,8 @@ def test_manager_writes_nothing(unchanging_api: Callable, before: dict, who: str
 @pytest.mark.parametrize("method", ["POST", "PATCH", "PUT", "DELETE"])
 @pytest.mark.parametrize("who", ["ada", "bob"])
 def test_client_admin_only_reads(unchanging_api: Callable, before: dict, who: str, method: str, table: str) -> None:
+    if method == "PATCH" and "c" in RIGHTS[table][0]:
+        pytest.skip("admins change rows of their client")
     response = send_write(unchanging_api, who, method, table, existing_row(table))
 
     assert response.refusal == privilege(table)

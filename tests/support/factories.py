@@ -139,7 +139,7 @@ class RowFactory:
         The service writes some tables: a new row of their parent creates theirs.
         """
         if table == "files":
-            return self.create_file()
+            return self.create_file("inspections")
         if table in WRITTEN_BY_SERVICE:
             parent, column, source = WRITTEN_BY_SERVICE[table]
             made = self.create(parent)
@@ -149,10 +149,10 @@ class RowFactory:
         [row] = made.json
         return row
 
-    def create_file(self) -> Row:
+    def create_file(self, bucket: str) -> Row:
         app = self.root.database.app_for("POST", "/")
         files = Files(lambda who: self.root, app.extensions["walkthrough.files"], "root")
-        made = files.put(f"inspections/{self.create('inspections')['id']}/{next(self.numbers)}.jpg")
+        made = files.put(f"{bucket}/{self.create(bucket)['id']}/{next(self.numbers)}.jpg")
         return self.root.get(f"/files?id=eq.{made.id}").json[0]
 
     def row(self, table: str) -> Row:
