@@ -97,7 +97,8 @@ class FileStore:
     def is_writable(self) -> bool:
         """Return whether a file can be created in the folder, or the folder itself where it does not exist yet."""
         if not self.folder.exists():
-            return os.access(next(each for each in self.folder.parents if each.exists()), os.W_OK)
+            parent = next(each for each in self.folder.parents if each.exists())
+            return parent.is_dir() and os.access(parent, os.W_OK)
         try:
             self.new_temporary().unlink(missing_ok=True)
         except OSError:

@@ -104,6 +104,9 @@ def test_folder_that_cannot_be_written_is_reported(tmp_path: pathlib.Path, store
     (tmp_path / "file").write_text("")
 
     assert store.is_writable()
+    assert not store.folder.exists()
+    store.prepare()
+    assert store.is_writable()
     assert list(store.incoming.iterdir()) == []
     assert not FileStore(tmp_path / "file" / "files").is_writable()
 
