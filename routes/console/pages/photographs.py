@@ -48,8 +48,11 @@ bp.teardown_request(remove_sent_files)
 # Parts of other pages
 
 
-def photographs_section(bucket: str, caller: Caller, row: Row) -> Section | None:
-    """Return the gallery of a row, with a form if the caller may write its files; None if it would be empty."""
+def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool = True) -> Section | None:
+    """Return the gallery of a row, with a form if the caller may write its files; None if it would be empty.
+
+    `is_first`: it stands above the values of the row, where a telephone shows it.
+    """
     found = queries.select_rows(
         caller, NAME, f"{SHOWN}&{COLUMNS[bucket]}=eq.{row['id']}&order=created_at,id", limit=records.ROW_FILES_MAX
     ).rows
@@ -58,6 +61,7 @@ def photographs_section(bucket: str, caller: Caller, row: Row) -> Section | None
         return None
     home = f"/{bucket}/{row['id']}"
     return "photographs.html", {
+        "first": is_first,
         "files": [shown_file(each) for each in found],
         "may_write": may_write,
         "action": f"{PATH}{home}/files" if may_write and len(found) < records.ROW_FILES_MAX else "",
@@ -75,7 +79,7 @@ def finding_photographs(caller: Caller, row: Row, may_edit: bool) -> Section | N
 
 
 def building_photographs(caller: Caller, row: Row, may_edit: bool) -> Section | None:
-    return photographs_section("buildings", caller, row)
+    return photographs_section("buildings", caller, row, is_first=False)
 
 
 def may_write_files(caller: Caller, bucket: str, key: int) -> bool:
@@ -324,5 +328,9 @@ PRESENTATIONS[NAME] = Presentation(
     title=file_title,
     title_columns=("name", "caption"),
     hidden=("bucket", "inspection_id", "finding_id", "building_id", "caption", "cache_control", "user_metadata"),
-    cells={"size": size_text, "taken_at": lambda row: ((row["taken_at"] or "–").replace("T", " "), "")},
+    cells={
+        "size": size_text,
+        "mimetype": lambda row: (row["mimetype"], ""),
+        "taken_at": lambda row: ((row["taken_at"] or "–").replace("T", " "), ""),
+    },
 )
