@@ -28,6 +28,7 @@ from access.predicates import (
     inspection_grant,
     no_row,
     of_own_case,
+    of_own_finding,
     of_own_instrument,
     of_own_visit,
     of_shared_instrument,
@@ -63,6 +64,7 @@ from models import (
     ClientAdminInspectionAccess,
     ClientManagerBuildingAccess,
     ClientManagerInspectionAccess,
+    File,
     Finding,
     FindingEvent,
     Inspection,
@@ -147,6 +149,21 @@ PART_OF_BUILDING = {
 }
 """Schedules and details of buildings."""
 
+FILE_WRITES: dict[Role, Predicate] = {
+    SUPER_ADMIN: every_row,
+    CLIENT_ADMIN: client_ownership,
+    CLIENT_MANAGER: any_of(of_own_visit, of_own_finding),
+}
+"""The files that each role stores, replaces, moves and removes with /storage/v1, and whose captions it changes."""
+
+of_visible_row = any_of(of_visible_inspection, of_visible_finding, of_visible_building)
+
+
+def files_policy(role: Role, read: Predicate) -> Policy:
+    """Return the policy of files for a role. /storage/v1 alone inserts and deletes files."""
+    return Policy(read=read, insert=no_row, update=FILE_WRITES[role], delete=no_row)
+
+
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
         SUPER_ADMIN: EVERYTHING,
@@ -186,6 +203,11 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         SUPER_ADMIN: Policy(read=every_row),
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_finding), implied_by=Finding),
         CLIENT_MANAGER: Policy(read=of_visible_finding, implied_by=Finding),
+    },
+    File: {
+        SUPER_ADMIN: files_policy(SUPER_ADMIN, every_row),
+        CLIENT_ADMIN: files_policy(CLIENT_ADMIN, any_of(client_ownership, *of_visible_row.parts)),
+        CLIENT_MANAGER: files_policy(CLIENT_MANAGER, of_visible_row),
     },
     Inspector: {
         SUPER_ADMIN: EVERYTHING,

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from access.roles import Role
 from access.session import calendar_digest
 from routes.console.session.session_cookie import CookieSigner, SessionCookie
+from tests.safety.files_of_worlds import BUCKETS, file_id
 from tests.safety.request_generator import RequestGenerator
 from tests.safety.service_instances import NOW_SECONDS, HttpRequest, ServiceInstance, make_request
 from tests.safety.vocabulary import Vocabulary, escaped
@@ -39,6 +40,7 @@ class AccountRequestGenerator(RequestGenerator):
                 self.console_page,
                 self.console_list,
                 self.console_form,
+                self.console_file,
                 self.admin_request,
                 self.audit_log_request,
                 self.own_account_request,
@@ -172,6 +174,23 @@ class AccountRequestGenerator(RequestGenerator):
         suffix = ".csv" if self.chance(0.2) else ""
         return make_request("GET", f"/console/{path}{suffix}?{query}", cookie=self.cookie)
 
+    def console_file(self) -> HttpRequest:
+        """Return a page, the bytes or a form of a file, or a report with photographs."""
+        bucket = self.rng.choice(BUCKETS)
+        key = self.random_value(bucket)
+        url = f"/console/files/{file_id(bucket, key)}"
+        path = self.rng.choice((
+            url, f"{url}/original", f"{url}/thumbnail/160", f"{url}/edit", f"{url}/delete", f"/console/{bucket}/{key}",
+            "/console/files", f"/console/files?q=image+{self.rng.randrange(99)}", "/console/files.csv",
+            f"/console/inspections/{self.random_value('inspections')}/report?kind=findings",
+        ))  # fmt: skip
+        if self.chance(0.7):
+            return make_request("GET", path, cookie=self.cookie)
+        path, fields = self.rng.choice((
+            (f"{url}/edit", {"caption": "New"}), (f"{url}/delete", {}), (f"/console/{bucket}/{key}/files", {}),
+        ))  # fmt: skip
+        return self.form_request(path, fields)
+
     def console_form(self) -> HttpRequest:
         building, inspection = self.random_value("buildings"), self.random_value("inspections")
         user_id, reading = self.random_user_id(), self.random_value("reports_lead")
@@ -200,10 +219,12 @@ class AccountRequestGenerator(RequestGenerator):
             ("/devices", {"person": self.random_user_name(), "name": "Hall", "days": 999}),
             (f"/devices/{device_id(user_id)}/revoke", {}),
         ))  # fmt: skip
+        return self.form_request(f"/console{path}", fields)
+
+    def form_request(self, path: str, fields: dict) -> HttpRequest:
         csrf = SIGNER.sign(f"session {SESSION_ID}")
         body = urlencode({"csrf": csrf, **fields}, doseq=True).encode()
-        headers = {"content_type": FORM_TYPE, "cookie": self.cookie}
-        return make_request("POST", f"/console{path}", body, **headers)
+        return make_request("POST", path, body, content_type=FORM_TYPE, cookie=self.cookie)
 
 
 def device_id(user_id: object) -> str:

@@ -25,6 +25,7 @@ from models.types import InvalidInput
 from routes.console.components import queries, row_choice, user_choice
 from routes.console.components.list_query import SEARCH_EMBED
 from tests.safety.account_request_generator import AccountRequestGenerator, insert_session_state
+from tests.safety.files_of_worlds import insert_files
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.plan_caches import clear_plan_caches
@@ -78,6 +79,7 @@ def compare_worlds(
     for position, (instance, each) in enumerate(zip(instances, worlds, strict=True)):
         instance.load(each)
         insert_session_state(instance, each, user, seen["users"], f"{seed} {position}")
+        insert_files(instance, each, seen, f"{seed} {position}")
     kept = [with_hidden_values(each, user) for each in worlds]
     comparison = WorldComparison(seed, user, instances, kept, spies, PairedUuids(uuid_source))
     generator = AccountRequestGenerator(rng, Vocabulary.from_worlds(seen, *worlds), user, seen["users"])

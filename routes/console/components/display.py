@@ -209,6 +209,6 @@ def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]
 def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     cell = value_cell(table, caller, attribute, row)
     reference = table.references.get(attribute.name)
-    if reference is not None and reference == table.parent and row[reference.embed] is None:
+    if reference is not None and reference == table.parent and row[reference.embed] is None and row[attribute.name]:
         return Cell(f"Not visible: you were granted only this {table.noun}.")
     return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell

@@ -30,6 +30,7 @@ from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
 from routes.console.components.template_filters import counted, deadline, long_day, moment
 from routes.console.components.titles import finding_title
+from routes.console.pages.photographs import finding_photographs, photographs_of_findings
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -178,7 +179,9 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
     is_first = key == case_id
     sources = {FIXED: (OPEN,)} if is_first else {FIXED: (OPEN,), VERIFIED: (OPEN, FIXED)}
     allowed = {kind: movable(caller, kind, ids) for kind in sources}
+    photographs = photographs_of_findings(caller, ids)
     for row in rows:
+        row["photographs"] = photographs.get(row["id"], [])
         row["due"] = due_text(row)
         row["moves"] = [
             (kind, MOVES[kind].verb)
@@ -313,7 +316,7 @@ def download_findings(table: Table, caller: Caller) -> Response:
 
 @own_view(NAME, "/{key}")
 def show_finding(table: Table, caller: Caller, key: int) -> Response:
-    return show_page(table, caller, key, actions=move_links)
+    return show_page(table, caller, key, sections=(finding_photographs,), actions=move_links)
 
 
 PRESENTATIONS[NAME] = Presentation(
