@@ -6,7 +6,7 @@ Row rules are applied later. `check_guards` prevents an application from startin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial, wraps
 from typing import TypeVar, cast
@@ -75,6 +75,18 @@ def require_writable(caller: Caller) -> None:
     """Raise ReadOnlyApiKey if the caller's API key only reads."""
     if caller.is_read_only:
         raise ReadOnlyApiKey
+
+
+def client_of_writes(actions: Iterable[Action], model: type[Model]) -> int | None:
+    """Return the client whose rows the request is expected to change, by its verified credential; None if any.
+
+    The caller is not looked up yet. A caller of another client than expected changes no rows.
+    """
+    state = request_state.state()
+    sender: object = state.caller or state.credential
+    if isinstance(sender, Caller | Claims) and policy.writes_own_client(sender.role, actions, model):
+        return sender.client_id
+    return None
 
 
 def authenticate_request() -> Authentication:

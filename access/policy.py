@@ -6,6 +6,7 @@ other modules call follow. `flask schema --write` writes the table of docs/ACCES
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -300,6 +301,18 @@ def sees_all(role: Role, model: type[Model]) -> bool:
     """Return whether the role reads every row of the table."""
     policy = POLICIES[model].get(role)
     return policy is not None and policy.read is every_row
+
+
+CLIENTS_OWN: frozenset[Predicate] = frozenset({client_ownership, of_own_visit})
+"""Predicates of rows of the caller's client, except for the visits that an inspector makes at another client."""
+
+
+def writes_own_client(role: Role, actions: Iterable[Action], model: type[Model]) -> bool:
+    """Return whether writes of the role are expected to change rows of its own client only, in one table."""
+    policy = POLICIES[model].get(role)
+    return policy is not None and all(
+        policy.predicate(action) in CLIENTS_OWN and policy.write_check(action) in CLIENTS_OWN for action in actions
+    )
 
 
 READ_SCOPES: dict[Predicate, ReadScope] = {every_row: ReadScope.EVERYTHING, client_ownership: ReadScope.OWN_CLIENT}

@@ -35,10 +35,16 @@ def reading(seconds_max: float | None = None) -> AbstractContextManager[Transact
 
 
 def writing(
-    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX, *, seconds_max: float | None = None, is_brief: bool = False
+    wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
+    *,
+    seconds_max: float | None = None,
+    is_brief: bool = False,
+    client_id: int | None = None,
 ) -> AbstractContextManager[Transaction]:
     """Return a transaction that writes. Raise LockTimeout if the writer lock is not free in time."""
-    return database().writing(wait_seconds_max=wait_seconds_max, is_brief=is_brief, **limit_of(seconds_max))
+    return database().writing(
+        wait_seconds_max=wait_seconds_max, is_brief=is_brief, client_id=client_id, **limit_of(seconds_max)
+    )
 
 
 def limit_of(seconds_max: float | None) -> dict[str, float]:

@@ -152,7 +152,10 @@ def fetch(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -
     if not keys:
         return []
     rows = transaction.all(statement.sql, statement.bind(Binding(keys=keys_as_json(keys))))
-    return [planned_visit(row) for row in rows]
+    for clients in {row[:2] for row in rows}:
+        for client_id in clients:  # a visit that moved to another client keeps its schedule and case
+            transaction.require_client(client_id)
+    return [planned_visit(row[2:]) for row in rows]
 
 
 def planned_visit(row: Sequence[Any]) -> PlannedVisit:
@@ -332,7 +335,10 @@ def planned_visits_statement(database: str, condition: sa.ColumnElement[bool]) -
         )
         for name in names
     ]  # fmt: skip
+    clients = (INSPECTIONS.c.client_id, SCHEDULES.c.client_id)
     rows = PLANNED_VISITS.join(INSPECTIONS, INSPECTIONS.c.id == PLANNED_VISITS.c.inspection_id)
     rows = rows.outerjoin(SCHEDULES, SCHEDULES.c.id == PLANNED_VISITS.c.schedule_id)
-    statement = sa.select(*columns).select_from(rows).where(condition).order_by(PLANNED_VISITS.c.inspection_id)
+    statement = (
+        sa.select(*clients, *columns).select_from(rows).where(condition).order_by(PLANNED_VISITS.c.inspection_id)
+    )
     return compile_statement(statement, DIALECTS[database].sa_dialect, {})

@@ -58,6 +58,7 @@ class RelationRequest:
         self.names_email = False
         self.emails: tuple[str, ...] = ()
         self.is_brief = False
+        self.may_decide_rights = True
         self.body_bytes = 0
 
     @property

@@ -7,6 +7,7 @@ privilege.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from flask import Blueprint, Response
@@ -15,9 +16,10 @@ from access import policy
 from access.accounts import email_disclosure
 from access.accounts.people import require_unique_emails
 from access.caller import Caller
-from access.decorators import load_caller, requires
+from access.decorators import client_of_writes, load_caller, requires
 from engine import execute
 from engine.current import reading, writing
+from engine.interface.faults import SerializationConflict
 from engine.query.catalog import catalog
 from engine.query.read import plan
 from engine.query.rule import Action
@@ -51,6 +53,7 @@ def blueprint(model: type[Model]) -> Blueprint:
         insertion = read_insertion(request, request.columns_payload())
         if not insertion.rows:
             return request.write_response(request.write_no_rows(insertion), Operation.INSERT)
+        request.may_decide_rights = insertion.conflict is not Conflict.FAIL
         request.is_brief = insertion.conflict is not Conflict.MERGE and request.is_brief_for(len(insertion.rows))
         insert = partial(execute.insert, insertion=insertion)
         return request.write_response(write(request, actions_of(insertion), insert), Operation.INSERT)
@@ -76,9 +79,10 @@ def blueprint(model: type[Model]) -> Blueprint:
         changes = read_changes(request, request.columns_payload())
         if not changes:
             return request.write_response(request.write_no_rows(), Operation.UPDATE)
+        request.may_decide_rights = any(relation.affects_other_rows(name) for name in changes)
         request.is_brief = (
             requests.filters_one_row(request.query, relation)
-            and not any(relation.affects_other_rows(name) for name in changes)
+            and not request.may_decide_rights
             and request.is_brief_for(1)
         )
         update = partial(execute.update, query=request.query, changes=changes)
@@ -136,11 +140,22 @@ def actions_of(insertion: Insertion) -> tuple[Action, ...]:
 
 
 def write(request: RelationRequest, actions: tuple[Action, ...], run: Callable[..., WriteResult]) -> WriteResult:
-    """Run a write under the access rule in force after the writer lock is acquired.
+    """Run a write under the lock of its client if that is enough, else under the writer lock alone."""
+    client_id = None if request.may_decide_rights else client_of_writes(actions, request.relation.model)
+    if client_id is not None:
+        with suppress(SerializationConflict):
+            return write_under_lock(request, actions, run, client_id)
+    return write_under_lock(request, actions, run, None)
+
+
+def write_under_lock(
+    request: RelationRequest, actions: tuple[Action, ...], run: Callable[..., WriteResult], client_id: int | None
+) -> WriteResult:
+    """Run a write under the access rule in force after the lock is acquired.
 
     The caller may lose rights while the request waits for the lock.
     """
-    scope = writing(is_brief=request.is_brief)
+    scope = writing(is_brief=request.is_brief, client_id=client_id)
     if request.names_email:
         scope = email_disclosure.counting_disclosures(scope)
     with scope as transaction:

@@ -54,10 +54,13 @@ class Database(ABC):
         wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
         *,
         is_brief: bool = False,
+        client_id: int | None = None,
     ) -> AbstractContextManager[Transaction]:
         """Return a transaction that writes; raise LockTimeout if the writer lock is not free in time.
 
         A brief transaction changes a few rows by their keys. It may share its COMMIT with others.
+        `client_id`: the only client whose rows it changes. Writers of other clients may then write at the same time. It
+        raises SerializationConflict if it has to run again without `client_id`.
         """
 
     @abstractmethod

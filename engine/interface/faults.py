@@ -57,6 +57,17 @@ class Locked(Fault):
     """The writer lock was not available in time (55P03)."""
 
 
+class SerializationConflict(Locked):
+    """The server rolled back this transaction, and its write can run alone (40001, 40P01)."""
+
+
+class BeyondClient(SerializationConflict):
+    """A write under the lock of one client decides rights or concerns another client."""
+
+    def __init__(self) -> None:
+        super().__init__("could not serialize access due to concurrent update")
+
+
 class Unreachable(Fault):
     """The server does not answer or refuses the connection (08006). The client may retry."""
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from engine.interface.clock import day_of
+from engine.interface.faults import BeyondClient
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.base import SqlDialect
 from models.audit_log import AuditLog
@@ -30,15 +31,16 @@ class ReplicationPositions:
     """The ids of two audit entries in a snapshot: the caller's last one, and the last one that decides rights.
 
     A replica's snapshot may replace the primary's if both have the same last entry that decides rights, and the replica
-    has the caller's last entry (docs/decisions/0021). Only PostgreSQL has replicas.
+    has the caller's last entry (docs/decisions/0021). A later entry is no proof of it: writers of several clients
+    commit in any order. Only PostgreSQL has replicas.
     """
 
     own: int | None
     rights: str | None
 
-    def are_within(self, last: int | None, rights: str | None) -> bool:
-        """Return whether a snapshot whose last entry is `last` and whose last rights entry is `rights` may answer."""
-        return rights == self.rights and (last or 0) >= (self.own or 0)
+    def are_within(self, has_own: bool, rights: str | None) -> bool:
+        """Return whether a snapshot may answer: whether it has the entry `own`, and its last rights entry."""
+        return has_own and rights == self.rights
 
 
 @lru_cache(maxsize=1)
@@ -83,6 +85,9 @@ class Transaction(ABC):
     version: int | None = None
     """The data version of the snapshot; None if the engine has none, or a commit intervened."""
 
+    client_id: int | None = None
+    """The only client whose rows the transaction may change and rely on; None for any."""
+
     rollback_only = False
     dead = False
 
@@ -93,6 +98,11 @@ class Transaction(ABC):
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
+
+    def require_client(self, client_id: int | None) -> None:
+        """Raise BeyondClient if a row of this client may change before the COMMIT. None stands for no row."""
+        if None not in (self.client_id, client_id) and client_id != self.client_id:
+            raise BeyondClient
 
     @property
     def unix(self) -> int:

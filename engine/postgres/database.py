@@ -1,7 +1,8 @@
 """A PostgreSQL database with the same transactions as an SQLite file.
 
-There is one writer at a time here too, by an advisory lock that lasts as long as its transaction. What an access rule,
-a check or a count has read therefore still holds at COMMIT (docs/decisions/0020).
+Advisory locks last as long as their transaction. A write holds the writer lock alone; or, if it changes rows of one
+client and decides no rights, it holds the writer lock shared, and the lock of that client alone. What an access rule, a
+check or a count has read therefore still holds at COMMIT (docs/decisions/0028).
 """
 
 from __future__ import annotations
@@ -38,8 +39,15 @@ Result = TypeVar("Result")
 
 WRITER_LOCK: Final = 0x57414C4B  # "WALK"
 SET_TIMEOUT: Final = "SELECT set_config('statement_timeout', $1, true)"
-SET_LOCK_TIMEOUT: Final = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', $1, true)"
+SET_LOCK_TIMEOUT: Final = "SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true)"
 LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK}), set_config('statement_timeout', $1, true)"
+LOCK_CLIENT: Final = (
+    f"SELECT pg_advisory_xact_lock_shared({WRITER_LOCK}),"
+    f" pg_advisory_xact_lock({WRITER_LOCK}, ($2::text::bigint % {2**31 - 1})::int),"
+    " set_config('walkthrough.client', $2::text, true), set_config('statement_timeout', $1, true)"
+)
+"""In this order: a writer that waits for the writer lock holds no lock of a client. A trigger refuses audit entries of
+other clients, and those that decide rights (BeyondClient)."""
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )
@@ -129,20 +137,24 @@ class ServerDatabase(Database):
         wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
         *,
         is_brief: bool = False,
+        client_id: int | None = None,
     ) -> Iterator[Transaction]:
         """Yield a transaction that writes; raise LockTimeout if the writer lock is not free in time.
 
-        It is READ COMMITTED, so it sees the commit of the writer before it. A brief write waits for the lock together
-        with its first statement, the caller's look-up. It then holds the lock for one round trip less.
+        It is READ COMMITTED, so it sees the commit of the writer before it. With `client_id` it waits only for writers
+        of that client and for those without. It raises SerializationConflict if it has to run without `client_id`.
+        A brief write waits for the lock together with its first statement, the caller's look-up. It then holds the lock
+        for one round trip less.
         """
         assert CURRENT.get() is None, "a write inside a read would see an old snapshot"
+        limit = str(milliseconds(seconds_max))
         begin: list[Statement] = [
             (BEGIN_WRITE, ()),
             (SET_LOCK_TIMEOUT, (str(milliseconds(wait_seconds_max)),)),
-            (LOCK, (str(milliseconds(seconds_max)),)),
+            (LOCK, (limit,)) if client_id is None else (LOCK_CLIENT, (limit, str(client_id))),
         ]
         session = self.begin_session(begin, wait_seconds_max)
-        transaction = WriteTransaction(session, self.cache, self.clock, seconds_max, self.observe_wait)
+        transaction = WriteTransaction(session, self.cache, self.clock, seconds_max, self.observe_wait, client_id)
         with self.ending(transaction):
             if not is_brief:
                 transaction.wait_for_lock()

@@ -8,12 +8,14 @@ from collections.abc import Callable
 import psycopg
 
 from engine.interface.faults import (
+    BeyondClient,
     DiskFailed,
     DiskFull,
     FileCorrupt,
     Locked,
     NotPermitted,
     OnlyReads,
+    SerializationConflict,
     TimedOut,
     Unreachable,
     Unresolved,
@@ -25,10 +27,6 @@ from models import types
 from models.errors import Fault
 
 ERRORS = (psycopg.Error,)
-
-
-class SerializationConflict(Locked):
-    """The server rolled back this transaction in favour of another one (40001, 40P01)."""
 
 
 KEY_DETAIL = re.compile(r"\(([^()]*)\)=\(([^()]*)\)")
@@ -128,6 +126,7 @@ FAULTS: dict[str, Callable[[psycopg.Error], Exception]] = {
     "57014": lambda _: TimedOut(),
     "53100": lambda error: DiskFull("no space left on the device"),
     "58030": lambda error: DiskFailed("the disk failed"),
+    "WLK01": lambda error: BeyondClient(),
     "XX001": lambda error: FileCorrupt("the database is damaged"),
     "XX002": lambda error: FileCorrupt("the database is damaged"),
 }

@@ -40,7 +40,10 @@ IDENTITY = (
     "SELECT system_identifier || '/' || (SELECT oid FROM pg_database WHERE datname = current_database())"
     " FROM pg_control_system()"
 )
-CHECK = "SELECT is_standby, last, rights FROM snapshot_positions()"
+CHECK = (
+    "SELECT is_standby, $1::bigint IS NULL OR EXISTS (SELECT FROM audit_log WHERE id = $1::bigint), rights"
+    " FROM snapshot_positions()"
+)
 POSITIONS = "SELECT last, rights FROM snapshot_positions()"
 
 
@@ -138,13 +141,13 @@ class Replica:
         try:
             session.seconds_max = CHECK_SECONDS_MAX
             session.send(BEGIN_READ)
-            is_standby, last, rights = session.run(CHECK).fetchone() or (False, None, None)
+            is_standby, has_own, rights = session.run(CHECK, (positions.own,)).fetchone() or (False, False, None)
             session.seconds_max = STATEMENT_SECONDS_MAX + GRACE_SECONDS
         except ERRORS:
             self.back_off()
             self.give_back(session)
             return Served.AWAY
-        if is_standby and positions.are_within(last, rights):
+        if is_standby and positions.are_within(has_own, rights):
             transaction = ReplicaTransaction(session, cache)
             transaction.began, transaction.time_zone = primary.began, primary.time_zone
             return transaction

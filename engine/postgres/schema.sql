@@ -1296,10 +1296,25 @@ CREATE OR REPLACE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE
     RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()
         WHERE u.id = grantee AND coalesce(actor.client_id, u.client_id) = u.client_id);
 
+-- Takes the writer lock for a manual statement, so that ids have the order of commits. A transaction that sets
+-- walkthrough.client holds it shared, with the lock of that client (docs/decisions/0028).
+CREATE OR REPLACE FUNCTION has_writer_lock() RETURNS boolean LANGUAGE sql VOLATILE
+    RETURN coalesce(current_setting('walkthrough.client', true), '') <> '' OR pg_advisory_xact_lock(1463897163) IS NOT NULL;
+
+CREATE OR REPLACE FUNCTION refuse_beyond_client() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the write decides rights or concerns another client' USING ERRCODE = 'WLK01';
+END $$;
+CREATE OR REPLACE TRIGGER audit_log_beyond_client BEFORE INSERT ON audit_log FOR EACH ROW
+    WHEN (current_setting('walkthrough.client', true) <> ''
+        AND (NEW.client_id IS DISTINCT FROM current_setting('walkthrough.client', true)::bigint
+            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events}'))
+            AND decides_rights(NEW.action, NEW.relation, NEW.before, NEW.after)))
+    EXECUTE FUNCTION refuse_beyond_client();
+
 CREATE OR REPLACE FUNCTION write_audit_entry(action text, relation text, row_key text, client_id bigint, before json, after json)
     RETURNS void LANGUAGE sql AS $$
-    -- The writer lock, which a manual statement does not hold yet, so that ids have the order of commits.
-    SELECT pg_advisory_xact_lock(1463897163);
+    SELECT has_writer_lock();
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
         VALUES (audit_moment(), audit_actor(), $1, $2, $3, $4, $5, $6)
 $$;
@@ -1315,7 +1330,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'clients', concat_ws(',', made.id), made.id,
                 NULL, json_build_object(
@@ -1330,7 +1345,7 @@ CREATE OR REPLACE TRIGGER clients_audit_insert AFTER INSERT ON clients REFERENCI
 CREATE OR REPLACE FUNCTION clients_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -1365,7 +1380,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'users', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1380,7 +1395,7 @@ CREATE OR REPLACE TRIGGER users_audit_insert AFTER INSERT ON users REFERENCING N
 CREATE OR REPLACE FUNCTION users_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1426,7 +1441,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'inspectors', concat_ws(',', made.id), NULL,
                 NULL, json_build_object(
@@ -1443,7 +1458,7 @@ CREATE OR REPLACE TRIGGER inspectors_audit_insert AFTER INSERT ON inspectors REF
 CREATE OR REPLACE FUNCTION inspectors_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -1485,7 +1500,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'buildings', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1502,7 +1517,7 @@ CREATE OR REPLACE TRIGGER buildings_audit_insert AFTER INSERT ON buildings REFER
 CREATE OR REPLACE FUNCTION buildings_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1559,7 +1574,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'building_details', concat_ws(',', made.building_id), made.client_id,
                 NULL, json_build_object(
@@ -1576,7 +1591,7 @@ CREATE OR REPLACE TRIGGER building_details_audit_insert AFTER INSERT ON building
 CREATE OR REPLACE FUNCTION building_details_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1633,7 +1648,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'inspections', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1649,7 +1664,7 @@ CREATE OR REPLACE TRIGGER inspections_audit_insert AFTER INSERT ON inspections R
 CREATE OR REPLACE FUNCTION inspections_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1702,7 +1717,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'reports_lead', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1721,7 +1736,7 @@ CREATE OR REPLACE TRIGGER reports_lead_audit_insert AFTER INSERT ON reports_lead
 CREATE OR REPLACE FUNCTION reports_lead_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1792,7 +1807,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'calibration_checks', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1810,7 +1825,7 @@ CREATE OR REPLACE TRIGGER calibration_checks_audit_insert AFTER INSERT ON calibr
 CREATE OR REPLACE FUNCTION calibration_checks_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1869,7 +1884,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'xrf_instruments', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -1890,7 +1905,7 @@ CREATE OR REPLACE TRIGGER xrf_instruments_audit_insert AFTER INSERT ON xrf_instr
 CREATE OR REPLACE FUNCTION xrf_instruments_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -1967,7 +1982,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'xrf_limits', concat_ws(',', made.gun_id, made.substrate), (SELECT owner.client_id FROM xrf_instruments AS owner WHERE owner.gun_id = made.gun_id),
                 NULL, json_build_object(
@@ -1982,7 +1997,7 @@ CREATE OR REPLACE TRIGGER xrf_limits_audit_insert AFTER INSERT ON xrf_limits REF
 CREATE OR REPLACE FUNCTION xrf_limits_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.gun_id IS DISTINCT FROM NEW.gun_id THEN
@@ -2029,7 +2044,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'schedules', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -2047,7 +2062,7 @@ CREATE OR REPLACE TRIGGER schedules_audit_insert AFTER INSERT ON schedules REFER
 CREATE OR REPLACE FUNCTION schedules_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -2110,7 +2125,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'inspection_plans', concat_ws(',', made.inspection_id), made.client_id,
                 NULL, json_build_object(
@@ -2126,7 +2141,7 @@ CREATE OR REPLACE TRIGGER inspection_plans_audit_insert AFTER INSERT ON inspecti
 CREATE OR REPLACE FUNCTION inspection_plans_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -2179,7 +2194,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'findings', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -2196,7 +2211,7 @@ CREATE OR REPLACE TRIGGER findings_audit_insert AFTER INSERT ON findings REFEREN
 CREATE OR REPLACE FUNCTION findings_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -2255,7 +2270,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'finding_events', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -2271,7 +2286,7 @@ CREATE OR REPLACE TRIGGER finding_events_audit_insert AFTER INSERT ON finding_ev
 CREATE OR REPLACE FUNCTION finding_events_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
@@ -2410,7 +2425,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'client_admin_building_access', concat_ws(',', made.admin_id, made.building_id), grantees_client(made.admin_id),
                 NULL, json_build_object(
@@ -2425,7 +2440,7 @@ CREATE OR REPLACE TRIGGER client_admin_building_access_audit_insert AFTER INSERT
 CREATE OR REPLACE FUNCTION client_admin_building_access_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.admin_id IS DISTINCT FROM NEW.admin_id THEN
@@ -2470,7 +2485,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'client_manager_building_access', concat_ws(',', made.manager_id, made.building_id), grantees_client(made.manager_id),
                 NULL, json_build_object(
@@ -2485,7 +2500,7 @@ CREATE OR REPLACE TRIGGER client_manager_building_access_audit_insert AFTER INSE
 CREATE OR REPLACE FUNCTION client_manager_building_access_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.manager_id IS DISTINCT FROM NEW.manager_id THEN
@@ -2530,7 +2545,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'client_admin_inspection_access', concat_ws(',', made.admin_id, made.inspection_id), grantees_client(made.admin_id),
                 NULL, json_build_object(
@@ -2545,7 +2560,7 @@ CREATE OR REPLACE TRIGGER client_admin_inspection_access_audit_insert AFTER INSE
 CREATE OR REPLACE FUNCTION client_admin_inspection_access_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.admin_id IS DISTINCT FROM NEW.admin_id THEN
@@ -2590,7 +2605,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'client_manager_inspection_access', concat_ws(',', made.manager_id, made.inspection_id), grantees_client(made.manager_id),
                 NULL, json_build_object(
@@ -2605,7 +2620,7 @@ CREATE OR REPLACE TRIGGER client_manager_inspection_access_audit_insert AFTER IN
 CREATE OR REPLACE FUNCTION client_manager_inspection_access_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.manager_id IS DISTINCT FROM NEW.manager_id THEN

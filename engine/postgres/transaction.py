@@ -163,8 +163,10 @@ class WriteTransaction(ServerTransaction):
         clock: Clock,
         seconds_max: float,
         observe_wait: Callable[[float], None] | None,
+        client_id: int | None,
     ) -> None:
         super().__init__(session, cache)
+        self.client_id = client_id
         self.clock = clock
         self.seconds_max = seconds_max
         self.observe_wait = observe_wait
@@ -216,7 +218,7 @@ class WriteTransaction(ServerTransaction):
         fault = super().failed(error)
         if isinstance(fault, OnlyReads):
             self.session.is_read_only = True
-        if self.has_lock or not isinstance(fault, Locked):
+        if self.has_lock or not isinstance(fault, Locked | TimedOut):
             return fault
         if self.observe_wait is not None:
             self.observe_wait(time.monotonic() - self.requested_at)

@@ -229,10 +229,25 @@ CREATE OR REPLACE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE
     RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()
         WHERE u.id = grantee AND coalesce(actor.client_id, u.client_id) = u.client_id);
 
+-- Takes the writer lock for a manual statement, so that ids have the order of commits. A transaction that sets
+-- walkthrough.client holds it shared, with the lock of that client (docs/decisions/0028).
+CREATE OR REPLACE FUNCTION has_writer_lock() RETURNS boolean LANGUAGE sql VOLATILE
+    RETURN coalesce(current_setting('walkthrough.client', true), '') <> '' OR pg_advisory_xact_lock(1463897163) IS NOT NULL;
+
+CREATE OR REPLACE FUNCTION refuse_beyond_client() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the write decides rights or concerns another client' USING ERRCODE = 'WLK01';
+END $$;
+CREATE OR REPLACE TRIGGER audit_log_beyond_client BEFORE INSERT ON audit_log FOR EACH ROW
+    WHEN (current_setting('walkthrough.client', true) <> ''
+        AND (NEW.client_id IS DISTINCT FROM current_setting('walkthrough.client', true)::bigint
+            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{{{array without rights}}}'))
+            AND decides_rights(NEW.action, NEW.relation, NEW.before, NEW.after)))
+    EXECUTE FUNCTION refuse_beyond_client();
+
 CREATE OR REPLACE FUNCTION write_audit_entry(action text, relation text, row_key text, client_id bigint, before json, after json)
     RETURNS void LANGUAGE sql AS $$
-    -- The writer lock, which a manual statement does not hold yet, so that ids have the order of commits.
-    SELECT pg_advisory_xact_lock(1463897163);
+    SELECT has_writer_lock();
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
         VALUES (audit_moment(), audit_actor(), $1, $2, $3, $4, $5, $6)
 $$;

@@ -19,7 +19,7 @@ from models.fields import TENANT_COLUMN, Model
 COLUMNS = "at, actor_id, action, relation, row_key, client_id, before, after"
 IS_OFF = "coalesce(current_setting('walkthrough.audit', true), '') = 'off'"
 IS_ON = "coalesce(current_setting('walkthrough.audit', true), '') <> 'off'"
-LOCK = "pg_advisory_xact_lock(1463897163)"
+LOCK = "has_writer_lock()"
 
 
 def names_without_rights() -> str:
@@ -71,7 +71,7 @@ def insert_trigger(model: type[Model]) -> str:
     key, client = key_text(model, "made"), client_of(model, "made")
     body = (
         "-- The condition takes the writer lock, which saves a statement.",
-        f"IF {IS_ON}\n        AND {LOCK} IS NOT NULL THEN",
+        f"IF {IS_ON}\n        AND {LOCK} THEN",
         f"    INSERT INTO audit_log ({COLUMNS})",
         f"        SELECT moment, actor, 'insert', '{table}', {key}, {client},",
         f"            NULL, {whole_row(model, 'made')}",
@@ -111,7 +111,7 @@ def update_trigger(model: type[Model]) -> str:
     changes = (f"('{name}', to_json(OLD.{name}), to_json(NEW.{name}))" for name in visible_columns(model))
     key, client = key_text(model, "NEW"), client_of(model, "NEW")
     body = (
-        f"IF {IS_OFF}\n        OR {LOCK} IS NULL THEN",
+        f"IF {IS_OFF}\n        OR NOT {LOCK} THEN",
         "    RETURN NULL;",
         "END IF;",
         *moves,

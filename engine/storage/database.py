@@ -78,10 +78,12 @@ class SqliteDatabase(Database):
         wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX,
         *,
         is_brief: bool = False,
+        client_id: int | None = None,
     ) -> Iterator[Transaction]:
         """Yield a transaction that writes; raise LockTimeout if the writer lock is not free in time.
 
-        A brief transaction changes a few rows by their keys. It may share its COMMIT with others.
+        A brief transaction changes a few rows by their keys. It may share its COMMIT with others. A file has one
+        writer at a time, whatever `client_id` is.
         """
         assert CURRENT.get() is None, "a write inside a read would see an old snapshot"
         deadline = time.monotonic() + wait_seconds_max

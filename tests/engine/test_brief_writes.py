@@ -49,9 +49,9 @@ def test_write_of_few_rows_by_key_is_brief(
     recorded: list[bool] = []
     writing = resource.writing
 
-    def recording(*, is_brief: bool) -> object:
+    def recording(*, is_brief: bool, client_id: int | None) -> object:
         recorded.append(is_brief)
-        return writing(is_brief=is_brief)
+        return writing(is_brief=is_brief, client_id=client_id)
 
     monkeypatch.setattr(resource, "writing", recording)
     sent = {"apikey": ANON_KEY, "Authorization": f"Bearer {pristine.config['SERVICE_KEY']}"}

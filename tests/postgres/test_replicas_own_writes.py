@@ -1,9 +1,12 @@
 """Routing of reads: to a standby, unless it lacks a write of the caller."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
 import pytest
 
 from engine.interface.transaction import ReplicationPositions
-from tests.conftest import Api
+from tests.conftest import ADA, Api
 from tests.postgres.cluster import Cluster
 from tests.support.waiting import until
 
@@ -87,11 +90,28 @@ def test_writer_reads_10_000_own_writes(cluster: Cluster) -> None:
 
 
 def test_missing_position_check_is_detected(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, last, rights: True)
+    monkeypatch.setattr(ReplicationPositions, "are_within", lambda positions, has_own, rights: True)
     with cluster.replay_paused():
         misses = missed_reads(cluster, 20)
 
     assert misses == 20
+
+
+def test_later_entry_of_another_client_is_no_proof_of_an_own_write(cluster: Cluster) -> None:
+    """Writers of two clients commit in the other order than that of their entries."""
+    stored = cluster.app.extensions["walkthrough"]
+    with ExitStack() as paused, ThreadPoolExecutor(1) as pool:
+        with stored.writing(client_id=1) as transaction:
+            transaction.set_actor(ADA)
+            transaction.run("UPDATE inspections SET notes = 'own' WHERE id = 2")
+            assert (
+                pool.submit(cluster.api("bob").patch, "/inspections?id=eq.6", {"notes": "later"}).result().status == 204
+            )
+            pool.submit(paused.enter_context, cluster.replay_paused()).result()
+
+        assert cluster.api("ada").get("/inspections?id=eq.2&select=notes").json == [{"notes": "own"}]
+        assert cluster.servers[-1] == "primary"
+        assert cluster.server_of("bob") == "standby"
 
 
 @pytest.mark.parametrize(

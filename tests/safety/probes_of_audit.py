@@ -1,8 +1,11 @@
 """Probes of audit entries, ids and cascades."""
 
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 
+from engine.current import database
+from engine.interface.faults import BeyondClient
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.database_access import NOW
 from tests.safety.probe import (
@@ -16,7 +19,7 @@ from tests.safety.probe import (
     send,
 )
 from tests.safety.service_instances import ServiceInstance
-from tests.support import oracle
+from tests.support import databases, oracle
 
 EVENT_COLUMNS = "finding_id, kind, at, client_id, created_at, updated_at"
 
@@ -245,7 +248,7 @@ def cascaded_entries_are_in_key_order(instance: ServiceInstance) -> None:
 
 
 def cascades_of_domain_rules_are_in_key_order(instance: ServiceInstance) -> None:
-    """The same for the events of a finding and the plans of a schedule."""
+    """The same for the events of a finding, the plans of a schedule and the limits of an instrument."""
     root, sql = partial(send, instance, "root"), instance.direct_database.sql
     try:
         for id_ in range(300_006, 300_000, -1):  # the last id is the first row of the table
@@ -255,9 +258,13 @@ def cascades_of_domain_rules_are_in_key_order(instance: ServiceInstance) -> None
         for inspection_id in (8, 6):
             sql(f"UPDATE inspection_plans SET schedule_id = 1 WHERE inspection_id = {inspection_id}")
         sql("UPDATE inspection_plans SET occurrence = 1 WHERE inspection_id = 2")
+        root("POST", "/xrf_instruments", {"gun_id": 9, "make": "M", "model": "M", "serial": "S"})
+        for substrate in ("wood", "steel", "brick"):
+            root("POST", "/xrf_limits", {"gun_id": 9, "substrate": substrate, "negative_below": 1, "positive_from": 1})
         for deleted_path, audited_table in (
             ("/findings?id=eq.1", "finding_events"),
             ("/schedules?id=eq.1", "inspection_plans"),
+            ("/xrf_instruments?gun_id=eq.9", "xrf_limits"),
         ):
             query = f"/audit_log?select=id,row_key&relation=eq.{audited_table}&order=id"
             before = root("GET", query).json
@@ -266,6 +273,18 @@ def cascades_of_domain_rules_are_in_key_order(instance: ServiceInstance) -> None
             expect(len(entries) > 2 and entries == sorted(entries), (deleted_path, entries))
     finally:
         instance.load(cast_world())
+
+
+def write_of_one_client_changes_no_other(instance: ServiceInstance) -> None:
+    """Under the lock of one client, a server refuses rows of another client and changes that decide rights."""
+    if databases.SERVER is None:
+        return
+    for change in ("notes = 'x' WHERE id = 6", "inspector_id = 1 WHERE id = 4"):
+        with instance.app.app_context(), suppress(BeyondClient):
+            with database().writing(client_id=1) as transaction:
+                transaction.roll_back_at_end()
+                transaction.run(f"UPDATE inspections SET {change}")
+            raise ProbeFailed(change)
 
 
 def chosen_id_of_an_event_counts_as_used(instance: ServiceInstance) -> None:

@@ -37,6 +37,7 @@ from tests.safety.probes_of_audit import (
     ids_are_immutable,
     ids_are_never_reused,
     ids_of_findings_are_never_reused,
+    write_of_one_client_changes_no_other,
 )
 from tests.safety.service_instances import ServiceInstance, make_request
 from tests.support import oracle
@@ -318,7 +319,7 @@ def schema_keeps_client_of_parent(instance: ServiceInstance) -> None:
 OTHER_PROBES = [
     Probe(
         "cascades of domain rules are in key order",
-        frozenset(("cascade", "findings", "schedules")),
+        frozenset(("cascade", "findings", "schedules", "xrf")),
         cascades_of_domain_rules_are_in_key_order,
     ),
     Probe("a chosen id of an event counts", frozenset(("cascade", "finding")), chosen_id_of_an_event_counts_as_used),
@@ -331,6 +332,7 @@ OTHER_PROBES = [
     Probe("ids of findings are never reused", frozenset(("cascade", "findings")), ids_of_findings_are_never_reused),
     Probe("a deleted user leaves events", frozenset(("audit", "finding_events")), deleted_user_leaves_events),
     Probe("ids are immutable", frozenset(("cascade", "users", "clients")), ids_are_immutable),
+    Probe("a write of one client changes no other", frozenset(("audit",)), write_of_one_client_changes_no_other),
     Probe("the audit log is complete", frozenset(("audit_log", "audit")), audit_log_is_complete),
     Probe("a moved user's token is refused", frozenset(("cascade", "users")), token_of_moved_user_is_refused),
     Probe(
