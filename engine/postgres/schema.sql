@@ -1308,7 +1308,7 @@ END $$;
 CREATE OR REPLACE TRIGGER audit_log_beyond_client BEFORE INSERT ON audit_log FOR EACH ROW
     WHEN (current_setting('walkthrough.client', true) <> ''
         AND (NEW.client_id IS DISTINCT FROM current_setting('walkthrough.client', true)::bigint
-            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events}'))
+            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events,files}'))
             AND decides_rights(NEW.action, NEW.relation, NEW.before, NEW.after)))
     EXECUTE FUNCTION refuse_beyond_client();
 
@@ -2338,7 +2338,7 @@ DECLARE
 BEGIN
     -- The condition takes the writer lock, which saves a statement.
     IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
-        AND pg_advisory_xact_lock(1463897163) IS NOT NULL THEN
+        AND has_writer_lock() THEN
         INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
             SELECT moment, actor, 'insert', 'files', concat_ws(',', made.id), made.client_id,
                 NULL, json_build_object(
@@ -2357,7 +2357,7 @@ CREATE OR REPLACE TRIGGER files_audit_insert AFTER INSERT ON files REFERENCING N
 CREATE OR REPLACE FUNCTION files_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
-        OR pg_advisory_xact_lock(1463897163) IS NULL THEN
+        OR NOT has_writer_lock() THEN
         RETURN NULL;
     END IF;
     IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
