@@ -244,11 +244,6 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
 }
 
-EVERY_ROLE = frozenset(Role)
-ADMINS = frozenset({SUPER_ADMIN, CLIENT_ADMIN})
-SUPER_ADMINS = frozenset({SUPER_ADMIN})
-"""The sets of roles that declarations of functions name (access/functions.py)."""
-
 SEEN: dict[Role, Predicate] = dict.fromkeys(Role, every_row)
 DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_ownership, CLIENT_MANAGER: no_row}
 INSPECTED: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_case}
@@ -357,11 +352,6 @@ def may_administer(role: Role) -> bool:
     return permits(GrantProfile(role), Action.INSERT, User)
 
 
-def default_role(role: Role) -> Role | None:
-    """Return the role of a new user if a caller of this role names none; None if the caller has to name one."""
-    return DEFAULT_ROLES.get(role)
-
-
 @dataclass(frozen=True, slots=True)
 class AccessRule:
     """The rule for one grant profile, as the query engine receives it (engine/query/rule.py)."""
@@ -370,9 +360,7 @@ class AccessRule:
 
     def rows(self, action: Action, model: type[Model], row: Row) -> Condition:
         """Return the condition for existing rows of an action; false if the role lacks the privilege."""
-        return self.apply(POLICIES[model].get(self.profile.role), action, row)
-
-    def apply(self, policy: Policy | None, action: Action, row: Row) -> Condition:
+        policy = POLICIES[model].get(self.profile.role)
         predicate = policy.predicate(action) if policy is not None else None
         return predicate(self.profile, row) if predicate is not None else sa.false()
 

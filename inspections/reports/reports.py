@@ -11,7 +11,7 @@ from typing import Any
 from access.caller import Caller
 from access.functions import function
 from access.parameters import choice, required_parameter
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine import execute
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
