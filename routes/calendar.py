@@ -14,7 +14,7 @@ from access.accounts import throttle
 from access.decorators import load_caller, public
 from access.session import InvalidApiKey, calendar_digest
 from engine.current import reading
-from inspections.reporting.calendar import read_feed
+from inspections.reporting.calendar import feed_text, read_events
 from routes.gotrue.bodies import client_address, request_deadline
 from routes.postgrest.requests import UnknownPath
 
@@ -32,11 +32,12 @@ def show_feed(token: str) -> Response:
         with reading() as transaction:
             throttle.require_calendar_attempts_left(transaction, origin)
             request_state.state().credential = calendar_digest(token)
-            body = read_feed(transaction, load_caller(transaction), f"{request.url_root}console")
+            events = read_events(transaction, load_caller(transaction), f"{request.url_root}console")
     except InvalidApiKey:
         with request_deadline().writing() as transaction:
             throttle.record_calendar_attempt(transaction, origin)
         raise UnknownPath from None
+    body = feed_text(events)
     # A weak tag: it also holds for the compressed body.
     tag = hashlib.sha256(body).hexdigest()[:ETAG_DIGITS]
     headers = {

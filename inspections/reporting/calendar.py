@@ -27,7 +27,7 @@ from models.vocabulary import CANCELLED
 
 PAST_DAYS: Final = 90
 FUTURE_DAYS: Final = 365
-INSPECTIONS_MAX: Final = 2_000
+INSPECTIONS_MAX: Final = 1_000
 """The inspections of a feed: the next ones first, then the last ones."""
 EVENTS_CACHED: Final = 4_096  # texts of about 400 bytes
 REFRESH: Final = timedelta(hours=1)  # what calendar programs are asked for
@@ -93,20 +93,19 @@ class CalendarEvent:
     is_cancelled: bool
 
 
-def read_feed(transaction: Transaction, caller: Caller, console_url: str) -> bytes:
-    """Return the feed of a user. Its events link to the pages of the inspections below `console_url`."""
+def read_events(transaction: Transaction, caller: Caller, console_url: str) -> list[CalendarEvent]:
+    """Return the events of a user's feed, in the order of the inspections, with links to pages below `console_url`."""
     today = transaction.today
     first, last = today - timedelta(days=PAST_DAYS), today + timedelta(days=FUTURE_DAYS)
     days = {"first_day": first.isoformat(), "last_day": last.isoformat(), "today": today.isoformat()}
     statement = feed_statement(transaction.dialect.name, caller.rule)
     rows = [FeedRow(*row) for row in transaction.all(statement.sql, statement.bind(caller.binding(**days)))]
-    events = (
+    return [
         event
         for row in sorted(rows)
         for event in events_of(row, uuid.UUID(caller.id), f"{console_url}/inspections/{row.id}")
         if first <= event.day <= last
-    )
-    return feed_text(events)
+    ]
 
 
 def events_of(row: FeedRow, owner: uuid.UUID, url: str) -> list[CalendarEvent]:

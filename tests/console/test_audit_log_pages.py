@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import ADA, MOE
+from tests.console.conftest import EMAILS
 
 LOG = "/console/audit_log"
 
@@ -117,6 +118,30 @@ def test_form_filters_by_table_row_person_and_time(browse: Callable, api: Callab
     empty = ada.narrow(LOG, {**typed, "actor_id": f"eq.{MOE}"}).text
     assert empty.count("No rows") == 1
     assert "No rows match." in empty
+
+
+def test_many_persons_are_suggested_and_found_by_name_or_email(
+    browse: Callable, api: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed(api, browse)
+    monkeypatch.setattr("routes.console.pages.audit_log.USERS_LISTED_MAX", 1)
+    ada = browse("ada")
+    assert 'data-suggest="/console/people/suggest"' in ada.page(LOG)
+
+    def found(typed: str) -> str:
+        answer = ada.narrow(LOG, {"is_actor_id": typed, "relation": "eq.inspections"})
+        assert answer.status_code == 303
+        return ada.page(answer.headers["Location"])
+
+    for typed in ("Ada", EMAILS["ada"]):
+        page = found(typed)
+        assert f'name="is_actor_id" value="{EMAILS["ada"]}"' in re.sub(r"\s+", " ", page).replace(
+            'placeholder="name or e-mail" ', ""
+        )
+        assert "1–1" in page
+    assert "No rows match." in found(EMAILS["moe"])
+    # A user of another client is found no more than a missing one.
+    assert found(EMAILS["bob"]).partition("<main")[2] == found("nobody@x.example").partition("<main")[2]
 
 
 def test_csv_has_the_values_as_json(browse: Callable, api: Callable) -> None:

@@ -149,7 +149,7 @@ def test_header_has_one_line_on_a_desk(open_page: Callable) -> None:
 
 def test_chart_opens_on_the_latest_month(open_page: Callable, long_rows: None) -> None:
     page = open_page("root", scripts=False, size=PHONE)
-    month = str(datetime.datetime.now(datetime.UTC).date())[:7]
+    month = f"{datetime.datetime.now(datetime.UTC):%b %Y}"
 
     last = page.locator(".chart .tick.mid").last
     assert last.text_content() == month

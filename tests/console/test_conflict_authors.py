@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import MIA
 
 EDIT = "/console/inspections/1/edit"
-WHEN = r"at \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+WHEN = r"at \d+ \w{3} \d{4}, \d\d:\d\d UTC"
 
 
 def conflict(browse: Callable, who: str, change: Callable[[], object], path: str = EDIT, field: str = "notes") -> str:

@@ -18,7 +18,7 @@ def test_page_of_a_finding_has_events_in_words_and_links_its_case(browse_shared:
 def test_page_of_an_event_is_called_by_what_happened_and_when(browse_shared: Callable) -> None:
     page = browse_shared("ada").page("/console/finding_events/1")
 
-    assert "<h1>Found, 2025-01-05 00:00 UTC" in page
+    assert "<h1>Found, 5 Jan 2025, 00:00 UTC" in page
     assert VISIT in page
 
 

@@ -176,6 +176,7 @@ FORMS = {
     "/account/api_keys": {"name": "x", "rights": "all", "days": "none"},
     "/account/api_keys/<key_id>/revoke": {},
     "/account/name": {"name": "Root"},
+    "/account/calendar": {"link_name": "Phone"},
     "/account/password": {"current_password": "x", "password": "another one"},
     "/account/sessions": {},
 }  # fmt: skip

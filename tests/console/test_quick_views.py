@@ -23,7 +23,7 @@ def test_navigation_opens_the_longest_overdue_inspection_first(browse: Callable)
 
     assert re.search(r'aria-current="page">Inspections</a>', page)
     assert re.search(r'aria-current="page">Open</a>', page)
-    assert page.index("2025-04-11") < page.index("2025-06-02")
+    assert page.index("11 Apr 2025") < page.index("2 Jun 2025")
     assert "Completed</span>" not in page
 
 

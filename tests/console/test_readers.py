@@ -21,8 +21,8 @@ def listed(page: str) -> list[tuple[str, str]]:
 def test_page_of_a_building_lists_everybody_who_sees_it(browse_shared: Callable) -> None:
     assert listed(browse_shared("root").page("/console/buildings/1")) == [
         ("Root", "Super admins see everything"),
-        ("Ada", "Client admin of the owner; Granted this building by Root on 2025-02-10"),
-        ("Moe", "Granted this building by Ada on 2025-02-12"),
+        ("Ada", "Client admin of the owner; Granted this building by Root on 10 Feb 2025"),
+        ("Moe", "Granted this building by Ada on 12 Feb 2025"),
     ]
 
 
@@ -59,7 +59,7 @@ def test_hidden_users_and_grants_change_no_byte(browse: Callable, api: Callable,
 
 def test_hidden_grantor_is_an_administrator(browse_shared: Callable) -> None:
     assert listed(browse_shared("ada").page("/console/buildings/5")) == [
-        ("Ada", "Granted this building by an administrator on 2025-02-11")
+        ("Ada", "Granted this building by an administrator on 11 Feb 2025")
     ]
 
 

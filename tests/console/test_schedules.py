@@ -56,16 +56,16 @@ def test_schedules_have_due_date_booking_and_last_result(browse: Callable, api: 
 
     number = f"schedule {schedule}"
     assert late == [
-        "Fire, Alarms", "Every 3 months", "2026-01-31, late by 38 days", "2026-01-31", "–",
+        "Fire, Alarms", "Every 3 months", "31 Jan 2026, late by 38 days", "31 Jan 2026", "–",
         f"Skip {number} End {number}",
     ]  # fmt: skip
-    assert schedule_row(ada.page(BUILDING))[2:5] == ["2026-04-30", "2026-04-15", "Failed, 2026-01-31"]
+    assert schedule_row(ada.page(BUILDING))[2:5] == ["30 Apr 2026", "15 Apr 2026", "Failed, 31 Jan 2026"]
 
 
 def test_due_date_within_the_days_of_grace_is_not_late(browse: Callable, clock: SetClock, schedule: int) -> None:
     clock.set("2026-02-05T12:00:00+00:00")
 
-    assert schedule_row(browse("ada").page(BUILDING))[2] == "2026-01-31"
+    assert schedule_row(browse("ada").page(BUILDING))[2] == "31 Jan 2026"
 
 
 def test_ended_schedule_has_no_due_date(browse: Callable, api: Callable, schedule: int) -> None:
@@ -78,7 +78,7 @@ def test_ended_schedule_has_no_due_date(browse: Callable, api: Callable, schedul
     ended = ada.fill_in(path, {"ended_on": "2026-01-01"})
 
     assert ended.headers["Location"] == BUILDING
-    assert schedule_row(ada.page(BUILDING))[2:] == ["Ended 2026-01-01", "–", "–", ""]
+    assert schedule_row(ada.page(BUILDING))[2:] == ["Ended 1 Jan 2026", "–", "–", ""]
 
 
 def test_skipped_occurrence_has_a_reason(browse: Callable, api: Callable, schedule: int) -> None:
@@ -91,7 +91,7 @@ def test_skipped_occurrence_has_a_reason(browse: Callable, api: Callable, schedu
 
     assert "Skipped. The next inspection is scheduled." in ada.page(skipped.headers["Location"])
     assert "Closed for works" in ada.page(f"/console/inspections/{inspection}")
-    assert schedule_row(ada.page(BUILDING))[2] == "2026-04-30"
+    assert schedule_row(ada.page(BUILDING))[2] == "30 Apr 2026"
 
 
 @pytest.mark.parametrize(("who", "status"), [("moe", 403), ("bob", 404), ("ada", 200)])
@@ -149,7 +149,7 @@ def test_preview_shows_the_next_dates_and_creates_nothing(browse: Callable, api:
 
     preview = ada.send(NEW, {**TYPED, "every": "3", "unit": "month", "building_id": "1", "preview": "dates"})
 
-    assert (preview.status_code, "2026-07-31" in preview.text, 'value="Exits"' in preview.text) == (200, True, True)
+    assert (preview.status_code, "31 Jul 2026" in preview.text, 'value="Exits"' in preview.text) == (200, True, True)
     assert schedules(api, "Exits") == []
 
 
@@ -177,7 +177,7 @@ def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api:
         assert f"<li><bdi>{row['name']}</bdi></li>" in question.text
     assert "3 visits will be overdue at once." in question.text
     assert "Apply a schedule to 3 buildings?" in question.text
-    assert "first on 2026-01-31, 2027-01-31" in question.text
+    assert "first on 31 Jan 2026, 31 Jan 2027" in question.text
     assert schedules(api, "Exits") == []
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', question.text))
     for _ in range(2):  # the same submission
@@ -185,7 +185,9 @@ def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api:
         made = ada.page(applied.headers["Location"])
         assert "3 schedules created, 0 existed before." in made
     assert schedules(api, "Exits") == [(1, "2026-01-31"), (2, "2026-02-07"), (6, "2026-02-14")]
-    assert len(api("service").get("/schedules?title=eq.Exits&inspector_id=eq.1").json) == 3
+    rows = api("service").get("/schedules?title=eq.Exits&inspector_id=eq.1").json
+    assert len(rows) == 3
+    assert re.search(r"Inspector</dt>\s*<dd.{0,80}Ines Vega", ada.page(f"/console/schedules/{rows[0]['id']}"))
     assert "1–3 of 3" in made
     assert "3 visits" not in ada.fill_in(path, {**TYPED, "first_due": "2026-03-10"}).text
 
@@ -225,10 +227,29 @@ def test_list_with_too_many_buildings_is_refused(browse: Callable, monkeypatch: 
     assert (answer.status_code, "at most 1 buildings at once" in answer.text) == (400, True)
 
 
+def test_schedule_that_every_building_has_is_refused(browse: Callable, api: Callable) -> None:
+    api("service").post("/schedules", {**SCHEDULE, "title": "Exits"})
+
+    answer = browse("ada").fill_in(f"{APPLY}?buildings=id%3Deq.1", TYPED)
+
+    assert answer.status_code == 400
+    assert "Each of the buildings has a schedule of this type and title" in answer.text
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "moe"])
+def test_menu_leads_to_the_schedules(browse: Callable, who: str) -> None:
+    user = browse(who)
+    assert '<a href="/console/schedules">Schedules</a>' in re.sub(r"\s+>", ">", user.page("/console/"))
+    assert "Fire" in user.page("/console/schedules") or who == "moe"
+
+
 def test_question_counts_buildings_that_have_the_schedule(browse: Callable, api: Callable) -> None:
     api("service").post("/schedules", {**SCHEDULE, "title": "Exits"})
 
     question = browse("ada").fill_in(f"{APPLY}?buildings=state%3Deq.MA", TYPED).text
 
+    assert "Apply a schedule to 2 buildings?" in question
+    assert "<bdi>Mill Court</bdi>" in question
+    assert "<bdi>Harbor House</bdi>" not in question
     assert "1 building with this schedule will be left out." in question
     assert "2 visits will be overdue at once." in question

@@ -122,6 +122,7 @@ FORMS = [
     "/console/account/api_keys",
     "/console/account/api_keys/x/revoke",
     "/console/account/name",
+    "/console/account/calendar",
     "/console/account/password",
     "/console/account/sessions",
 ]

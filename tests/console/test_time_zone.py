@@ -38,10 +38,10 @@ def test_day_turns_on_a_running_kiosk_display(clock: SetClock, browse: Callable)
     clock.set(MIDNIGHT)
     pages.append(display.page("/console/kiosk/board"))
 
-    assert ["2026-11-20" in panel(page, "Due today") for page in pages] == [True, False]
-    assert ["2026-11-20" in panel(page, "Overdue") for page in pages] == [False, True]
-    assert "Friday 2026-11-20" in pages[0]
-    assert "Saturday 2026-11-21" in pages[1]
+    assert ["20 Nov 2026" in panel(page, "Due today") for page in pages] == [True, False]
+    assert ["20 Nov 2026" in panel(page, "Overdue") for page in pages] == [False, True]
+    assert "Friday, 20 Nov 2026" in pages[0]
+    assert "Saturday, 21 Nov 2026" in pages[1]
 
 
 def test_day_turns_on_the_dashboard(clock: SetClock, browse: Callable) -> None:

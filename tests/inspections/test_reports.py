@@ -176,6 +176,16 @@ def test_invalid_readings_are_struck_through_with_the_reason(world: Callable) ->
     assert "<s>0.3</s>" not in page
 
 
+def test_measurements_are_shown_with_a_decimal(world: Callable) -> None:
+    rows = report_rows()
+    rows["reports_lead"].append(lead_reading(3, lead_mg_cm2=1.0, result="positive"))
+
+    page = read(world(rows, MOMENT), "moe", LEAD, accept="text/html").text
+
+    assert page.count('<td class="n">1.0</td>') >= len(("front", "all readings", "a check"))
+    assert "1 mg/cm²" not in page
+
+
 # Requests
 
 

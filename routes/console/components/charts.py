@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from inspections.reporting.chart import Chart
 from models.vocabulary import CANCELLED, COMPLETED, FAILED, IN_PROGRESS, SCHEDULED
-from routes.console.components.template_filters import status
+from routes.console.components.template_filters import long_day, status
 
 WIDTH, HEIGHT = 940, 200
 LEFT, BOTTOM, TOP = 34, 22, 8
@@ -122,9 +122,9 @@ def period_name(period: str, interval: str) -> str:
     """Return a period as an axis label.
 
     >>> period_name("2026-01-01", "month"), period_name("2026-02-09", "week")
-    ('2026-01', '2026-02-09')
+    ('Jan 2026', '9 Feb 2026')
     """
-    return period[:7] if interval == "month" else period
+    return long_day(period).partition(" ")[2] if interval == "month" else long_day(period)
 
 
 def round_up(count: int) -> int:

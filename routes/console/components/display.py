@@ -13,10 +13,20 @@ from engine.query.catalog import Attribute
 from engine.query.rule import Action
 from models.types import DATE, TIMESTAMP
 from routes.console.components.tables import Row, RowReference, Table
-from routes.console.components.template_filters import badge, email_parts, isolated, moment, name, short, words
+from routes.console.components.template_filters import (
+    badge,
+    email_parts,
+    isolated,
+    long_day,
+    moment,
+    name,
+    short,
+    words,
+)
 
 LISTED_CHARACTERS_MAX = 4_000
 WORD_CHARACTERS_MAX = 14
+LONG_WORD = re.compile(rf"[^\s-]{{{WORD_CHARACTERS_MAX + 1}}}")
 LONG_CHARACTERS_MIN = 60  # a list shows the first lines of a longer text, and prints all of it
 
 
@@ -39,8 +49,14 @@ class Cell:
     @property
     def breaks(self) -> bool:
         """Whether a list may break the text within a word, because the word is long."""
-        parts = (each for part in email_parts(self.text) for each in re.split(r"[\s-]+", part))
-        return any(len(each) > WORD_CHARACTERS_MAX for each in parts)
+        if len(self.text) <= WORD_CHARACTERS_MAX:
+            return False
+        return any(LONG_WORD.search(part) for part in email_parts(self.text))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a list shows nothing but the text."""
+        return not (self.url or self.badge or self.slim or self.is_long or "@" in self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +155,7 @@ def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
     if len(cell.text) > LISTED_CHARACTERS_MAX:
         cell = replace(cell, text=short(cell.text, LISTED_CHARACTERS_MAX))
     if attribute.name != table.title_column or cell.url:
-        return replace(cell, is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
+        return replace(cell, is_long=True) if len(cell.text) >= LONG_CHARACTERS_MIN else cell
     if is_text(attribute) and row[attribute.name] is not None:
         return Cell(cell.text, table.url(row), is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
     about = f"{table.title(row)}, number {table.key_text(row)}"
@@ -164,6 +180,8 @@ def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> 
         return Cell(words(str(value)))
     if attribute.type is TIMESTAMP:
         return Cell(moment(value))
+    if attribute.type is DATE:
+        return Cell(long_day(value))
     is_name = attribute.name == table.title_column and is_text(attribute)
     return Cell(name(value) if is_name else isolated(str(value)))
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from engine.query.catalog import Relation
 from models.errors import Fault
 from models.types import Bound, InvalidInput
+from routes.console.components.template_filters import long_day
 
 NAME_CHARACTERS_MAX = 200
 CONFLICT_CHARACTERS_MAX = 80  # of another user's value
@@ -221,7 +222,8 @@ def is_unchanged(each: Field, values: FormValues, seen: Mapping[str, str], shown
 
 def conflict_message(each: Field, now: str, by: str) -> str:
     """Return the message of a field that was changed to this value meanwhile; `by` says who changed it."""
-    label = next((choice.label for choice in each.choices if choice.value == now), now)
+    value = long_day(now) if each.kind == "date" and now else now
+    label = next((choice.label for choice in each.choices if choice.value == now), value)
     cut = label[:CONFLICT_CHARACTERS_MAX] + ("…" if len(label) > CONFLICT_CHARACTERS_MAX else "")
     to = f"“{cut}”" if cut else "no value"
     return f"{each.label} was changed {by} to {to}. Submit the form again to overwrite it."

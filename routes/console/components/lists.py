@@ -32,6 +32,7 @@ from routes.console.components.list_query import (
 )
 from routes.console.components.page import render_page
 from routes.console.components.queries import QueryResult, ResultPage
+from routes.console.components.row_choice import RowChoice
 from routes.console.components.row_filters import RowFilter, row_filters
 from routes.console.components.searched import searched_labels, searched_texts
 from routes.console.components.tables import PATH, Table
@@ -57,6 +58,8 @@ class MoreFilters:
     """Filters of the list's URL that stand for others, such as those of the current time."""
     exact: tuple[str, ...] = ()
     """Columns whose value the list's form takes as text."""
+    choices: Mapping[str, RowChoice] = field(default_factory=dict)
+    """By column of `exact`: the rows whose keys are the values, which the field suggests."""
 
 
 NO_FILTERS = MoreFilters()
@@ -138,6 +141,9 @@ def list_page(
     last = query.offset + len(page.rows)
     typed, unshown = query.form_values()
     suggests = {field_name(each): each.choice for each in by_row if not each.options}
+    for column, choice in more.choices.items():
+        suggests[name := f"{EXACT_FIELD}{column}"] = choice
+        typed[name] = choice.shown(typed.get(name, ""))
     for name, choice in suggests.items():
         if numbered := NUMBERED.fullmatch(typed.get(name, "")):
             typed[name] = choice.shown(numbered[1])

@@ -114,8 +114,7 @@ def navigation(caller: Caller) -> list[tuple[str, str]]:
         (each.plural, f"{PATH}{each.path}" + (f"?{first}" if (first := each.presentation.first_view) else ""))
         for each in all_tables()
         if each.model.grant is None
-        and each.presentation.in_navigation
-        and not each.presentation.part_of
+        and (not each.presentation.part_of if (linked := each.presentation.in_navigation) is None else linked)
         and each.permits(caller, Action.READ)
     ]
     if policy.may_administer(caller.role):

@@ -89,8 +89,10 @@ class RowChoice:
         return str(row[self.column]) if self.column else self.table.key_text(row)
 
     def shown(self, key: str) -> str:
-        """Return the text of the field for a chosen row. The number of a row that is not visible stays."""
-        if self.column or not key.isascii() or not key.isdigit() or not self.table.has_number:
+        """Return the text of the field for a chosen row. The key of a row that is not visible stays."""
+        has_number = self.table.has_number
+        is_key = (key.isascii() and key.isdigit()) if has_number else UUID_TEXT.fullmatch(key)
+        if self.column or not is_key or not (has_number or self.table.presentation.choice_columns):
             return key
         text = f"select={self.table.choice_select}&{self.table.filters(key)}"
         row = queries.first_row(self.caller, self.table.name, text)

@@ -39,8 +39,8 @@ class Presentation:
     """The query string of the list that the navigation opens."""
     allowed: Callable[[Role], bool] = field(default=lambda role: True)
     """Whether a role with the privilege to read may open the pages."""
-    in_navigation: bool = True
-    """Whether the navigation has a link to the list. Otherwise another page has one."""
+    in_navigation: bool | None = None
+    """Whether the navigation has a link to the list. By default it has, unless the rows are `part_of` another row."""
     part_of: str = ""
     """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
     related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)

@@ -164,13 +164,13 @@ def day(value: object) -> str:
     """Return the date of a timestamp, or a dash.
 
     >>> day("2025-05-05T09:30:15.5+00:00"), day(None)
-    ('2025-05-05', '–')
+    ('5 May 2025', '–')
     """
-    return str(value)[:10] if value else "–"
+    return long_day(str(value)[:10]) if value else "–"
 
 
 def long_day(value: object) -> str:
-    """Return a date as it is in the title of a row.
+    """Return a date as every page shows it.
 
     >>> long_day("2026-11-08"), long_day(None)
     ('8 Nov 2026', 'no date')
@@ -239,25 +239,25 @@ def moment(value: object) -> str:
     """Return a timestamp to the minute, or a dash.
 
     >>> moment("2025-05-05T09:30:15.5+00:00"), moment(None)
-    ('2025-05-05 09:30 UTC', '–')
+    ('5 May 2025, 09:30 UTC', '–')
     """
-    return f"{str(value)[:16].replace('T', ' ')} UTC" if value else "–"
+    return f"{day(value)}, {str(value)[11:16]} UTC" if value else "–"
 
 
 def unix_date(unix: int | None) -> str:
     """Return the date of a Unix time in seconds.
 
     >>> unix_date(1767225600), unix_date(None)
-    ('2026-01-01', 'never')
+    ('1 Jan 2026', 'never')
     """
-    return day(unix_moment(unix)) if unix is not None else "never"
+    return unix_moment(unix).partition(",")[0]
 
 
 def unix_moment(unix: int | None) -> str:
     """Return a Unix time in seconds to the minute.
 
     >>> unix_moment(1767225600), unix_moment(None)
-    ('2026-01-01 00:00 UTC', 'never')
+    ('1 Jan 2026, 00:00 UTC', 'never')
     """
     return "never" if unix is None else moment(datetime.datetime.fromtimestamp(unix, datetime.UTC).isoformat())
 
@@ -291,6 +291,7 @@ FILTERS: Final[tuple[Callable[..., object], ...]] = (
     email_parts,
     capital,
     day,
+    long_day,
     lateness,
     deadline,
     counted,

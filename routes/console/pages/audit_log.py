@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
-from flask import Response
+from flask import Response, request
 
 from access import policy
 from access.caller import Caller
@@ -12,29 +13,47 @@ from engine.query.catalog import Attribute, catalog
 from engine.query.rule import Action
 from models import AuditLog
 from models.errors import Fault
-from models.types import TIMESTAMP
+from models.types import DATE, TIMESTAMP, InvalidInput
 from routes.console.components import downloads, queries, user_choice
 from routes.console.components.display import label_of
+from routes.console.components.fields import SeveralMatch
+from routes.console.components.list_query import EXACT_FIELD
 from routes.console.components.lists import MoreFilters, list_page
+from routes.console.components.page import redirect_to
+from routes.console.components.row_choice import RowChoice
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import moment, words
+from routes.console.components.template_filters import long_day, moment, words
 from routes.console.components.titles import user_title
+from routes.console.components.user_choice import UUID_TEXT
 from routes.console.pages.rows import own_view, show_page
 
-USERS_LISTED_MAX = 300  # of the filter; with more users, an address takes the id
-
+USERS_LISTED_MAX = 300  # of the filter; with more users, a field suggests them
+PERSON = "actor_id"
+TYPED_PERSON = f"{EXACT_FIELD}{PERSON}"
+NOBODY = "00000000-0000-0000-0000-000000000000"
 
 NAME = AuditLog.__tablename__
 
 
 def filters(caller: Caller) -> MoreFilters:
     """Return the filters by table, user and row."""
-    users = user_choice.list_users(caller, USERS_LISTED_MAX) or []
-    selects = {
-        "relation": {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != NAME},
-        "actor_id": {f"eq.{each['id']}": user_title(each) for each in users},
-    }
-    return MoreFilters(selects, exact=("row_key",))
+    users = user_choice.list_users(caller, USERS_LISTED_MAX)
+    relations = {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != NAME}
+    if users is None:
+        choices = {PERSON: RowChoice(caller, table_of("users"))}
+        return MoreFilters({"relation": relations}, exact=("row_key", PERSON), choices=choices)
+    people = {f"eq.{each['id']}": user_title(each) for each in users}
+    return MoreFilters({"relation": relations, PERSON: people}, exact=("row_key",))
+
+
+def person_filter(choice: RowChoice, typed: str) -> str:
+    """Return the filter by the users that a text names or whose texts contain its words."""
+    try:
+        return f"eq.{choice.resolve(typed)}"
+    except SeveralMatch as several:
+        return f"in.({','.join(each.value for each in several.choices)})"
+    except InvalidInput:
+        return f"eq.{NOBODY}"
 
 
 def add_names(caller: Caller, rows: list[Row]) -> None:
@@ -141,12 +160,18 @@ def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
 def text_of(value: object, attribute: object) -> str:
     if value is None:
         return "–"
-    return moment(value) if getattr(attribute, "type", None) is TIMESTAMP else str(value)
+    kind = getattr(attribute, "type", None)
+    return moment(value) if kind is TIMESTAMP else long_day(value) if kind is DATE else str(value)
 
 
 @own_view(NAME, "")
 def list_entries(table: Table, caller: Caller) -> Response:
-    return list_page(table, caller, more=filters(caller), is_counted=False)
+    more, typed = filters(caller), request.args.get(TYPED_PERSON, "").strip()
+    if typed and PERSON in more.choices and not UUID_TEXT.fullmatch(typed):
+        pairs = [(name, value) for name, value in request.args.items() if value and name != TYPED_PERSON]
+        pairs.append((PERSON, person_filter(more.choices[PERSON], typed)))
+        return redirect_to(f"{table.path}?{urlencode(pairs)}")
+    return list_page(table, caller, more=more, is_counted=False)
 
 
 @own_view(NAME, ".csv")

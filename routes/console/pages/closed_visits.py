@@ -21,7 +21,7 @@ from routes.console.components.error_pages import record_fault
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.records import require_row, require_written
 from routes.console.components.tables import PATH, Row
-from routes.console.components.template_filters import moment, status
+from routes.console.components.template_filters import long_day, moment, status
 from routes.console.session import auth
 
 ENTRIES_READ = 100  # of the audit log, the latest first
@@ -45,7 +45,7 @@ def closing_text(caller: Caller, row: Row, entry: Row | None) -> str:
     if row["status"] not in CLOSED_STATUSES:
         return ""
     if entry is None:
-        visited = f" Visited on {row['date_visited']}." if row["date_visited"] else ""
+        visited = f" Visited on {long_day(row['date_visited'])}." if row["date_visited"] else ""
         return f"This visit is closed: {status(row['status'])}.{visited}"
     names = user_choice.names_of(caller, [entry["actor_id"]])
     by = f" by {names.get(entry['actor_id'], 'another user')}" if entry["actor_id"] else ""

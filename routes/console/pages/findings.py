@@ -28,7 +28,7 @@ from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import Pairs, Undo, bp
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import counted, deadline, moment
+from routes.console.components.template_filters import counted, deadline, long_day, moment
 from routes.console.components.titles import finding_title
 from routes.console.pages.photographs import finding_photographs, photographs_of_findings
 from routes.console.pages.rows import own_view, show_page
@@ -96,7 +96,7 @@ def start_of(day: datetime.date) -> datetime.datetime:
 def due_text(row: Row) -> str:
     """Return the day of the deadline, and for an open finding how late it is."""
     day = local_day(datetime.datetime.fromisoformat(row["due_at"]).timestamp())
-    return f"{deadline(row['due_at'], now())}, {day}" if row["status"] == OPEN else str(day)
+    return f"{deadline(row['due_at'], now())}, {long_day(day)}" if row["status"] == OPEN else long_day(day)
 
 
 def due_cell(row: Row) -> tuple[str, str]:

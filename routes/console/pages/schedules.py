@@ -20,7 +20,7 @@ from inspections.intervals import COMMON_INTERVALS
 from inspections.schedules import spread_day
 from models import Schedule
 from models.errors import Fault
-from models.types import BIGINT
+from models.types import BIGINT, InvalidInput
 from models.vocabulary import COUNTED_FROM
 from routes.console.components import fields, queries
 from routes.console.components.display import Cell, Heading, Shown
@@ -40,7 +40,16 @@ from routes.console.components.records import (
     update_row,
 )
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import capital, counted, interval, lateness, name, status, type_name
+from routes.console.components.template_filters import (
+    capital,
+    counted,
+    interval,
+    lateness,
+    long_day,
+    name,
+    status,
+    type_name,
+)
 from routes.console.components.titles import schedule_name, schedule_title, type_cell
 from routes.console.pages.findings import add_visit_titles, titled_visit
 from routes.console.pages.rows import own_form, own_view, show_page
@@ -87,7 +96,7 @@ def building_section(caller: Caller, row: Row, may_edit: bool) -> Section:
 
 
 def schedule_cells(row: Row, today: datetime.date) -> list[Cell]:
-    due, booked = Cell(f"Ended {row['ended_on']}" if row["ended_on"] else "–"), Cell("–")
+    due, booked = Cell(f"Ended {long_day(row['ended_on'])}" if row["ended_on"] else "–"), Cell("–")
     for plan in row["open"]:
         due, booked = Cell(due_text(plan, row, today)), visit_cell(plan)
     last = [
@@ -101,11 +110,12 @@ def schedule_cells(row: Row, today: datetime.date) -> list[Cell]:
 def due_text(plan: Row, schedule: Row, today: datetime.date) -> str:
     """Return the due date of an open plan, and how late it is after the days of grace."""
     is_late = str(today - datetime.timedelta(schedule["grace_days"])) > plan["due_on"]
-    return f"{plan['due_on']}, {lateness(plan['due_on'], today)}" if is_late else str(plan["due_on"])
+    day = long_day(plan["due_on"])
+    return f"{day}, {lateness(plan['due_on'], today)}" if is_late else day
 
 
 def visit_cell(plan: Row) -> Cell:
-    return Cell(plan["inspections"]["date_visited"] or "No date", f"{PATH}/inspections/{plan['inspection_id']}")
+    return Cell(capital(long_day(plan["inspections"]["date_visited"])), f"{PATH}/inspections/{plan['inspection_id']}")
 
 
 def schedule_links(row: Row) -> list[tuple[str, str]]:
@@ -135,8 +145,7 @@ def open_visit_lines(key: int) -> list[tuple[str, str, bool]]:
         open_visits = planned_visits.read_open_visits(transaction, "schedule_id", [(key,)])
         following = planned_visits.without_records(transaction, open_visits)
     return [
-        (str(each.visited or "no date"), f"{PATH}/inspections/{each.inspection_id}", each in following)
-        for each in open_visits
+        (long_day(each.visited), f"{PATH}/inspections/{each.inspection_id}", each in following) for each in open_visits
     ]
 
 
@@ -241,20 +250,23 @@ def confirm_apply(caller: Caller) -> Response:
     def ask() -> Response:
         dates = preview(caller, values.typed)
         existing = buildings_with_schedule(caller, values.typed, ids)
+        if len(existing) == len(ids):
+            raise InvalidInput("Each of the buildings has a schedule of this type and title")
         days = first_days(values.typed, dates[0], [each not in existing for each in ids])
         late = sum(day < str(local_day(current_time())) for day in days)
         every = interval(int(values.typed["every"]), values.typed["unit"])
-        sentences = [f"{type_name(values.typed['inspection_type'])}, {every}, first on {', '.join(dates)}."]
+        days_shown = ", ".join(map(long_day, dates))
+        sentences = [f"{type_name(values.typed['inspection_type'])}, {every}, first on {days_shown}."]
         if days and min(days) != max(days):
-            sentences.append(f"First dates from {min(days)} to {max(days)}.")
+            sentences.append(f"First dates from {long_day(min(days))} to {long_day(max(days))}.")
         if existing:
             sentences.append(f"{counted(len(existing), 'building')} with this schedule will be left out.")
         if late:
             sentences.append(f"{counted(late, 'visit')} will be overdue at once.")
         return render_confirmation(
-            f"{form.title}?",
+            f"Apply a schedule to {counted(len(ids) - len(existing), 'building')}?",
             " ".join(sentences),
-            names=[name(row["name"], 80) for row in buildings],
+            names=[name(row["name"], 80) for row in buildings if row["id"] not in existing],
             verb="Apply",
             action=f"/{NAME}/apply/confirm?{urlencode({'buildings': request.args.get('buildings', '')})}",
             back=form.back,
@@ -320,6 +332,7 @@ def schedule_form(table: Table, caller: Caller) -> RecordForm:
 
 
 PRESENTATIONS[NAME] = Presentation(
+    in_navigation=True,
     part_of="building_id",
     title=schedule_title,
     title_columns=("title",),

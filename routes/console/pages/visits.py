@@ -22,7 +22,7 @@ from routes.console.components.function_forms import FunctionForm
 from routes.console.components.page import bp, redirect_to, render_page
 from routes.console.components.quick_entry import quick_entry
 from routes.console.components.tables import PATH, Row, Section, table_of
-from routes.console.components.template_filters import badge, counted, status
+from routes.console.components.template_filters import badge, counted, long_day, status
 from routes.console.components.titles import inspection_title, inspector_title
 from routes.console.pages.closed_visits import closing_entry, closing_text, may_take_back
 from routes.console.pages.findings import findings_of_case
@@ -110,7 +110,7 @@ def due_link(plan: Row | None) -> tuple[str, str] | None:
     if plan is None or plan["schedules"] is None:
         return None
     today = local_day(current_time())
-    text = plan["due_on"] if plan["outcome"] else due_text(plan, plan["schedules"], today)
+    text = long_day(plan["due_on"]) if plan["outcome"] else due_text(plan, plan["schedules"], today)
     return text, f"{PATH}/schedules/{plan['schedules']['id']}"
 
 

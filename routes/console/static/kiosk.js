@@ -8,7 +8,8 @@ const PAGE_MS = 10000;
 const offline = document.getElementById("offline");
 
 function formatTime(moment) {
-  return moment.toISOString().slice(0, 16).replace("T", " ") + " UTC";
+  const [, day, month, year, time] = moment.toUTCString().split(" ");
+  return `${Number(day)} ${month} ${year}, ${time.slice(0, 5)} UTC`;
 }
 
 let lastRefresh = new Date();
