@@ -7,6 +7,11 @@ FOR_ALL = [
     "/console/inspections",
     "/console/inspections/1",
     "/console/inspections/2",
+    "/console/inspections?q=nothing",
+    "/console/inspection_plans",
+    "/console/finding_events",
+    "/console/calibration_checks",
+    "/console/xrf_instruments",
     "/console/buildings",
     "/console/buildings/1",
     "/console/inspectors",
@@ -31,6 +36,9 @@ FOR_ALL = [
 ]
 FOR_ADMINS = [
     "/console/inspections/new",
+    "/console/inspections/change/date_visited?ids=3,4",
+    "/console/inspections/change/status?ids=3,4",
+    "/console/import/inspections",
     "/console/inspections/1/edit",
     "/console/inspections/1/delete",
     f"/console/inspections/1/access?person={MIA}",

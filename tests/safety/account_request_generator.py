@@ -142,6 +142,9 @@ class AccountRequestGenerator(RequestGenerator):
             f"/access?q={word}", f"/access?who={word}", "/access?people=1&buildings=1",
             f"/why?person={user_name}&kind=building&key={building}",
             f"/why?person={user_name}&kind=inspection&key={inspection}",
+            f"/audit_log?is_actor_id={escaped(self.random_value('users', 'email'))}",
+            f"/inspections/change/{self.rng.choice(('inspector_id', 'status'))}?ids={inspection}",
+            f"/schedules/apply?buildings=id%3Deq.{building}",
         ))  # fmt: skip
         return make_request("GET", f"/console{path}", cookie=self.cookie)
 
@@ -155,6 +158,9 @@ class AccountRequestGenerator(RequestGenerator):
             ("buildings", ("clients(name).asc", "city.desc")),
             ("schedules", ("buildings(name).desc", "unit.asc")),
             ("reports_lead", ("inspections(date_visited).desc",)),
+            ("calibration_checks", ("inspections(date_visited).asc",)),
+            ("inspection_plans", ("due_on.asc", "inspections(date_visited).desc")),
+            ("xrf_instruments", ("make.desc", "clients(name).asc")),
             ("finding_events", ("findings(description).asc", "users(name).desc")),
             ("client_manager_building_access", ("manager_id_row(name).asc", "assigned_by_row(name).desc")),
             ("people", ("clients(name).asc", "role.desc")),
@@ -194,6 +200,7 @@ class AccountRequestGenerator(RequestGenerator):
     def console_form(self) -> HttpRequest:
         building, inspection = self.random_value("buildings"), self.random_value("inspections")
         user_id, reading = self.random_user_id(), self.random_value("reports_lead")
+        inspector = self.random_value("inspectors")
         pairs = [f"{self.random_user_id()}:{self.random_value('buildings')}" for _ in range(3)]
         kind = self.rng.choice(("building", "inspection"))
         key = building if kind == "building" else inspection
@@ -209,6 +216,8 @@ class AccountRequestGenerator(RequestGenerator):
             (f"/inspections/{inspection}/access", {"person": self.random_user_name(), "do": "take"}),
             (f"/buildings/{building}/access", {"person": self.random_user_name(), "do": "give"}),
             (f"/buildings/{building}/access", {"person": self.random_user_name(), "do": "take"}),
+            ("/inspections/change/inspector_id", {"ids": inspection, "inspector_id": inspector}),
+            ("/inspections/change/inspector_id/confirm", {"edit": f":{inspector}:{inspection}"}),
             ("/reports_lead/new", {"inspection_id": inspection, "result": "negative"}),
             (f"/reports_lead/{reading}/edit", {"inspection_id": inspection, "result": "positive"}),
             (f"/client_manager_{kind}_access/{user_id},{key}/delete", {}),
