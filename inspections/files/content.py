@@ -109,12 +109,17 @@ def content_of_image(mimetype: str, image: Image.Image) -> Content:
     width, height = image.size
     taken_at = None
     with suppress(*IMAGE_ERRORS):
-        exif = image.getexif()
+        exif = exif_of(image)
         if exif.get(ExifTags.Base.Orientation) in SIDEWAYS:
             width, height = height, width
         own = exif.get_ifd(ExifTags.IFD.Exif)
         taken_at = read_camera_time(own.get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime))
     return Content(mimetype, width, height, taken_at)
+
+
+def exif_of(image: Image.Image) -> Image.Exif:
+    """Return the EXIF data that precede the pixels. Pillow would decode a PNG without them, to search behind."""
+    return image.getexif() if image.format != "PNG" or "exif" in image.info else Image.Exif()
 
 
 def read_camera_time(value: object) -> str | None:
@@ -134,7 +139,7 @@ def read_camera_time(value: object) -> str | None:
 def read_position(path: Path) -> Position | None:
     """Return where a photograph was taken, which EXIF may say. Only who may write the row learns it."""
     with suppress(*IMAGE_ERRORS, ZeroDivisionError), Image.open(path, formats=list(FORMATS.values())) as image:
-        gps = image.getexif().get_ifd(ExifTags.IFD.GPSInfo)
+        gps = exif_of(image).get_ifd(ExifTags.IFD.GPSInfo)
         tags = ExifTags.GPS
         latitude = degrees(gps, tags.GPSLatitude, tags.GPSLatitudeRef, "S")
         longitude = degrees(gps, tags.GPSLongitude, tags.GPSLongitudeRef, "W")

@@ -1,4 +1,5 @@
 """Uploads of a running service: many and slow ones delay no other request, and a refused one leaves no file."""
+# ruff: noqa: N802  (test names carry catalogue numbers)
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import socket
 import statistics
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -18,7 +20,7 @@ from tests.durability.served import Served, serving
 from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
 from tests.support import tokens
 from tests.support.raw import answers, connect, exchange, read_to_end
-from tests.support.storage import PDF, at
+from tests.support.storage import PDF, RENDER, at
 from tests.support.waiting import TIMED, until
 
 pytestmark = [RUNNING_SERVICE, pytest.mark.slow]
@@ -60,7 +62,7 @@ def held_descriptors(service: Served) -> int:
 
 
 @TIMED
-def test_50_slow_uploads_delay_no_other_request(service: Served) -> None:
+def test_F10_50_slow_uploads_delay_no_other_request(service: Served) -> None:
     stop = threading.Event()
     with contextlib.ExitStack() as crowd:
         connections = [crowd.enter_context(connect(service.port)) for _ in range(SLOW_UPLOADS)]
@@ -108,6 +110,35 @@ def test_large_upload_is_stored_and_read_back(service: Served) -> None:
         assert client.sock is sock
 
 
+def test_F09_image_of_900_million_pixels_takes_no_memory(service: Served) -> None:
+    name, before = "inspections/1/huge.png", peak_memory_of(service)
+    with contextlib.closing(service.consumer("ada")) as ada:
+        stored = ada.send("POST", at(name), huge_png(), Content_Type="image/png")
+        image = ada.send("GET", f"{RENDER}/authenticated/{name}?width=160")
+        ada.send("DELETE", at(name))
+
+    assert stored.status == 200
+    assert (image.status, image.code) == (400, "InvalidRequest")
+    assert peak_memory_of(service) - before < 40 * MIB
+
+
+def huge_png(side: int = 30_000) -> bytes:
+    """Return an image of one bit a pixel."""
+    packed = zlib.compressobj()
+    row = bytes(1 + side // 8)
+    data = b"".join([*(packed.compress(row) for _ in range(side)), packed.flush()])
+    head = side.to_bytes(4) * 2 + bytes((1, 0, 0, 0, 0))
+    parts = [(b"IHDR", head), (b"IDAT", data), (b"IEND", b"")]
+    framed = (len(body).to_bytes(4) + kind + body + zlib.crc32(kind + body).to_bytes(4) for kind, body in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)
+
+
+def peak_memory_of(service: Served) -> int:
+    """Return the largest resident size of the workers so far, in bytes."""
+    texts = (Path(f"/proc/{pid}/status").read_text() for pid in service.workers())
+    return sum(int(line.split()[1]) * 1_024 for text in texts for line in text.splitlines() if "VmHWM" in line)
+
+
 @TIMED
 @pytest.mark.parametrize(
     ("who", "fields", "status"),
@@ -119,7 +150,7 @@ def test_large_upload_is_stored_and_read_back(service: Served) -> None:
         pytest.param("nobody", {"Expect": "100-continue"}, 401, id="expect"),
     ],
 )
-def test_upload_is_refused_at_its_head(service: Served, who: str, fields: dict, status: int) -> None:
+def test_F11_upload_is_refused_at_its_head(service: Served, who: str, fields: dict, status: int) -> None:
     origin = {"Origin": "http://localhost:1"}
     began = time.monotonic()
 
