@@ -24,6 +24,7 @@ FOR_ALL = [
     "/console/findings?status=eq.open&due_at=late",
     "/console/findings/1",
     "/console/findings/move/fixed?ids=1,3",
+    "/console/findings/photographs?ids=1,3",
     "/console/schedules",
     "/console/schedules/1",
     "/console/inspection_plans/1",

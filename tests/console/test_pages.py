@@ -91,6 +91,7 @@ PAGES = [
     ("/console/import/buildings", ADMINS),
     ("/console/import/reports_lead?inspection_id=2", ADMINS),
     ("/console/import/clients", ()),
+    ("/console/findings/photographs?ids=1", ALL_ROLES),
     ("/console/files/x/delete", ()),
     ("/console/files/x/original", ()),
     ("/console/files/x/thumbnail/160", ()),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import MOE
 from tests.console.conftest import Form, FormClient
-from tests.console.inspection_rows import LATE, LATE_VISIT, add_findings, add_visits, set_clock
+from tests.console.inspection_rows import FIXED, LATE, LATE_VISIT, add_findings, add_visits, set_clock
 from tests.support.photographs import LATITUDE, TAKEN_TEXT, photograph
 from tests.support.storage import PDF
 
@@ -327,3 +327,17 @@ def test_report_without_the_bytes_of_a_photograph_has_its_text(browse: Callable,
 
     assert "<img" not in text
     assert hashlib.sha256(DOOR).hexdigest() in text
+
+
+def test_ticked_findings_are_printed_with_their_photographs(browse: Callable) -> None:
+    mia = browse("mia")
+    [url] = stored(mia, FINDING, ("a.jpg", DOOR))
+    path = f"/console/findings/photographs?ids={LATE},{FIXED},9999"
+
+    page = mia.page(path)
+
+    assert f'src="{url}/thumbnail/640"' in page
+    assert f"SHA-256 {hashlib.sha256(DOOR).hexdigest()}" in page
+    assert (page.count("No photographs."), page.count("<section")) == (1, 2)
+    assert "/console/findings/photographs" in mia.page("/console/findings")
+    assert mia.get("/console/findings/photographs").headers["Location"] == "/console/findings"

@@ -38,7 +38,7 @@ from routes.storage.state import file_limits, file_store
 
 NAME: Final = File.__tablename__
 ANCHOR: Final = "photographs"
-SHOWN: Final = "select=id,name,mimetype,width,height,caption,taken_at,created_at"
+SHOWN: Final = "select=id,name,mimetype,sha256,caption,taken_at,created_at"
 NO_NAME: Final = "photograph"
 NAME_BYTES_MAX: Final = SEGMENT_BYTES_MAX - 10  # room for a number
 
