@@ -40,7 +40,6 @@ class AccountRequestGenerator(RequestGenerator):
                 self.console_page,
                 self.console_list,
                 self.console_form,
-                self.console_file,
                 self.admin_request,
                 self.audit_log_request,
                 self.own_account_request,

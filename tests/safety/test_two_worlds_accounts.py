@@ -41,6 +41,7 @@ from tests.safety.test_two_worlds import (
 from tests.safety.vocabulary import Vocabulary
 from tests.safety.world_pairs import indistinguishable_world, random_unique_world, visible_rows
 
+FILE_PAIRS_PER_WORLD = 8
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, scaled_count(12) + 1)
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 2_000, 100)]
@@ -90,6 +91,8 @@ def compare_worlds(
             patch.setattr(audit_log, "USERS_LISTED_MAX", 0)
         for _ in range(PAIRS_PER_WORLD):
             comparison.compare(generator.request())
+        for _ in range(FILE_PAIRS_PER_WORLD):
+            comparison.compare(generator.console_file())
     comparison.compare(AUDIT_LOG_REQUEST)
     return comparison.statuses
 
