@@ -17,6 +17,7 @@ from access.authentication import Authenticator
 from engine.maintenance import check
 from engine.open import open_configured
 from engine.storage.server_lock import is_served
+from inspections.files.store import FileStore
 from inspections.lead.register import register_lead_rules
 from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
@@ -43,6 +44,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     app.extensions["walkthrough.authenticator"] = Authenticator(
         TokenSigner(settings["SECRET_KEY"]), settings["ANON_KEY"], settings["SERVICE_KEY"], settings["REQUIRE_APIKEY"]
     )
+    app.extensions["walkthrough.files"] = FileStore(settings["FILES_DIR"])
     app.extensions["walkthrough.renew_signing_key"] = partial(config.renew_signing_key, used=settings["SECRET_KEY"])
     try:
         database = app.extensions["walkthrough"] = open_configured(app.config)

@@ -56,6 +56,9 @@ class Settings(TypedDict):
     URL_PREFIX: str  # without a slash at its end; empty at the root
     TIMEZONE: str  # an IANA name
     FINDING_DEADLINES: dict[str, tuple[int, str]]  # by severity: a number of "h" (hours) or "d" (days)
+    FILES_DIR: Path
+    FILE_BYTES_MAX: int
+    FILES_BYTES_MAX: int
 
 
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
@@ -66,6 +69,8 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
     if "SECRET_KEY" not in raw:
         raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
     parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
+    if raw.get("FILES_DIR") is None:
+        parsed["FILES_DIR"] = settings.files_folder(_database(raw))
     if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
         raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     _refuse_weak_keys(parsed)

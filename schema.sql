@@ -477,6 +477,66 @@ CREATE INDEX finding_events_finding_id ON finding_events (finding_id);
 CREATE INDEX finding_events_user_id ON finding_events (user_id);
 CREATE INDEX finding_events_client_id ON finding_events (client_id);
 
+-- A photograph or document of an inspection, a finding or a building. /storage/v1 stores, moves and removes it.
+-- client_id is hidden and equals that of the row in inspections or findings or buildings. Triggers and a compound
+-- foreign key enforce this.
+CREATE TABLE files (
+    id            TEXT PRIMARY KEY NOT NULL,
+    bucket        TEXT NOT NULL,
+    name          TEXT NOT NULL,
+    inspection_id INTEGER,
+    finding_id    INTEGER,
+    building_id   INTEGER,
+    sha256        TEXT NOT NULL,
+    size          INTEGER NOT NULL,
+    mimetype      TEXT NOT NULL,
+    width         INTEGER,
+    height        INTEGER,
+    taken_at      TEXT,
+    caption       TEXT,
+    cache_control TEXT,
+    user_metadata TEXT,
+    created_by    TEXT,
+    created_at    TEXT NOT NULL,
+    updated_at    TEXT NOT NULL,
+    client_id     INTEGER NOT NULL,
+    CONSTRAINT files_name_key UNIQUE (bucket, name),
+    CONSTRAINT files_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_finding_id_fkey FOREIGN KEY (finding_id)
+        REFERENCES findings (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_building_id_fkey FOREIGN KEY (building_id, client_id)
+        REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_created_by_fkey FOREIGN KEY (created_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT files_id_check CHECK (length(id) = 36 AND id = lower(id)),
+    CONSTRAINT files_bucket_check CHECK (bucket IN ('inspections', 'findings', 'buildings')),
+    CONSTRAINT files_name_check CHECK (length(CAST(name AS BLOB)) <= 1024),
+    CONSTRAINT files_sha256_check CHECK (length(CAST(sha256 AS BLOB)) <= 64),
+    CONSTRAINT files_size_check CHECK (size BETWEEN 1 AND 2147483647),
+    CONSTRAINT files_mimetype_check
+        CHECK (mimetype IN ('image/jpeg', 'image/png', 'image/webp', 'image/heic', 'application/pdf')),
+    CONSTRAINT files_width_check CHECK (width BETWEEN 1 AND 2147483647),
+    CONSTRAINT files_height_check CHECK (height BETWEEN 1 AND 2147483647),
+    CONSTRAINT files_taken_at_check CHECK (length(CAST(taken_at AS BLOB)) <= 32),
+    CONSTRAINT files_caption_check CHECK (length(CAST(caption AS BLOB)) <= 65536),
+    CONSTRAINT files_cache_control_check CHECK (length(CAST(cache_control AS BLOB)) <= 256),
+    CONSTRAINT files_user_metadata_check CHECK (length(CAST(user_metadata AS BLOB)) <= 65536),
+    CONSTRAINT files_created_at_check CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT files_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT files_inspection_check CHECK ((inspection_id IS NOT NULL) = (bucket = 'inspections')),
+    CONSTRAINT files_finding_check CHECK ((finding_id IS NOT NULL) = (bucket = 'findings')),
+    CONSTRAINT files_building_check CHECK ((building_id IS NOT NULL) = (bucket = 'buildings')),
+    CONSTRAINT files_name_of_row_check
+        CHECK (name LIKE CAST(coalesce(inspection_id, finding_id, building_id) AS text) || '/%')
+) STRICT;
+-- The sum of all sizes, and whether a row needs bytes.
+CREATE INDEX files_sha256 ON files (sha256, size);
+CREATE INDEX files_inspection_id ON files (inspection_id);
+CREATE INDEX files_finding_id ON files (finding_id);
+CREATE INDEX files_building_id ON files (building_id);
+CREATE INDEX files_created_by ON files (created_by);
+CREATE INDEX files_client_id ON files (client_id);
+
 -- Grants: users who may read a row in addition to the rows of their role
 
 -- A grant: a client admin may read a building in addition to those of their client.
@@ -649,6 +709,12 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_user_id ON api_keys (user_id);
 CREATE INDEX api_keys_created_by ON api_keys (created_by);
 
+-- Signed uploads of files that were used. Times are Unix seconds.
+CREATE TABLE spent_links (
+    id         TEXT PRIMARY KEY NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Single values of this database, such as the clock's latest time.
 CREATE TABLE facts (
     name  TEXT PRIMARY KEY NOT NULL,
@@ -746,6 +812,18 @@ BEGIN SELECT RAISE(ABORT, 'check:finding_events_client_id_check'); END;
 CREATE TRIGGER finding_events_client_update BEFORE UPDATE OF finding_id, client_id ON finding_events
 WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
 BEGIN SELECT RAISE(ABORT, 'check:finding_events_client_id_check'); END;
+CREATE TRIGGER files_client_insert BEFORE INSERT ON files
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
+CREATE TRIGGER files_client_update BEFORE UPDATE OF inspection_id, client_id ON files
+WHEN NEW.client_id <> (SELECT client_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
+CREATE TRIGGER files_client_of_finding_insert BEFORE INSERT ON files
+WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
+BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
+CREATE TRIGGER files_client_of_finding_update BEFORE UPDATE OF finding_id, client_id ON files
+WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
+BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
 
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
@@ -838,6 +916,7 @@ BEGIN
     UPDATE calibration_checks SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     UPDATE inspection_plans SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     UPDATE findings SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
+    UPDATE files SET client_id = NEW.client_id WHERE inspection_id = NEW.id;
     DELETE FROM client_admin_inspection_access WHERE inspection_id = NEW.id
         AND admin_id IN (SELECT id FROM users WHERE client_id = OLD.client_id);
     DELETE FROM client_manager_inspection_access WHERE inspection_id = NEW.id
@@ -845,7 +924,10 @@ BEGIN
 END;
 CREATE TRIGGER findings_moved AFTER UPDATE OF client_id ON findings
 WHEN OLD.client_id IS NOT NEW.client_id
-BEGIN UPDATE finding_events SET client_id = NEW.client_id WHERE finding_id = NEW.id; END;
+BEGIN
+    UPDATE finding_events SET client_id = NEW.client_id WHERE finding_id = NEW.id;
+    UPDATE files SET client_id = NEW.client_id WHERE finding_id = NEW.id;
+END;
 
 -- At least one enabled super admin must remain.
 CREATE TRIGGER users_last_super_admin_delete BEFORE DELETE ON users
@@ -2024,6 +2106,112 @@ BEGIN
             'id', NEW.id, 'finding_id', NEW.finding_id, 'at', NEW.at, 'user_id', NEW.user_id, 'kind', NEW.kind,
             'inspection_id', NEW.inspection_id, 'note', NEW.note, 'created_at', NEW.created_at,
             'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER files_audit_insert AFTER INSERT ON files
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'files', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'bucket', NEW.bucket, 'name', NEW.name, 'inspection_id', NEW.inspection_id,
+            'finding_id', NEW.finding_id, 'building_id', NEW.building_id, 'sha256', NEW.sha256, 'size', NEW.size,
+            'mimetype', NEW.mimetype, 'width', NEW.width, 'height', NEW.height, 'taken_at', NEW.taken_at,
+            'caption', NEW.caption, 'cache_control', NEW.cache_control, 'user_metadata', NEW.user_metadata,
+            'created_by', NEW.created_by, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER files_audit_delete BEFORE DELETE ON files
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'files', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'bucket', OLD.bucket, 'name', OLD.name, 'inspection_id', OLD.inspection_id,
+            'finding_id', OLD.finding_id, 'building_id', OLD.building_id, 'sha256', OLD.sha256, 'size', OLD.size,
+            'mimetype', OLD.mimetype, 'width', OLD.width, 'height', OLD.height, 'taken_at', OLD.taken_at,
+            'caption', OLD.caption, 'cache_control', OLD.cache_control, 'user_metadata', OLD.user_metadata,
+            'created_by', OLD.created_by, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER files_audit_update AFTER UPDATE ON files
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'files', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'bucket' AS name, OLD.bucket AS value WHERE OLD.bucket IS NOT NEW.bucket UNION ALL
+            SELECT 'name' AS name, OLD.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'finding_id' AS name, OLD.finding_id AS value WHERE OLD.finding_id IS NOT NEW.finding_id UNION ALL
+            SELECT 'building_id' AS name, OLD.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'sha256' AS name, OLD.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'size' AS name, OLD.size AS value WHERE OLD.size IS NOT NEW.size UNION ALL
+            SELECT 'mimetype' AS name, OLD.mimetype AS value WHERE OLD.mimetype IS NOT NEW.mimetype UNION ALL
+            SELECT 'width' AS name, OLD.width AS value WHERE OLD.width IS NOT NEW.width UNION ALL
+            SELECT 'height' AS name, OLD.height AS value WHERE OLD.height IS NOT NEW.height UNION ALL
+            SELECT 'taken_at' AS name, OLD.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'caption' AS name, OLD.caption AS value WHERE OLD.caption IS NOT NEW.caption UNION ALL
+            SELECT 'cache_control' AS name, OLD.cache_control AS value WHERE OLD.cache_control IS NOT NEW.cache_control UNION ALL
+            SELECT 'user_metadata' AS name, OLD.user_metadata AS value WHERE OLD.user_metadata IS NOT NEW.user_metadata UNION ALL
+            SELECT 'created_by' AS name, OLD.created_by AS value WHERE OLD.created_by IS NOT NEW.created_by UNION ALL
+            SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'bucket' AS name, NEW.bucket AS value WHERE OLD.bucket IS NOT NEW.bucket UNION ALL
+            SELECT 'name' AS name, NEW.name AS value WHERE OLD.name IS NOT NEW.name UNION ALL
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'finding_id' AS name, NEW.finding_id AS value WHERE OLD.finding_id IS NOT NEW.finding_id UNION ALL
+            SELECT 'building_id' AS name, NEW.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'sha256' AS name, NEW.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'size' AS name, NEW.size AS value WHERE OLD.size IS NOT NEW.size UNION ALL
+            SELECT 'mimetype' AS name, NEW.mimetype AS value WHERE OLD.mimetype IS NOT NEW.mimetype UNION ALL
+            SELECT 'width' AS name, NEW.width AS value WHERE OLD.width IS NOT NEW.width UNION ALL
+            SELECT 'height' AS name, NEW.height AS value WHERE OLD.height IS NOT NEW.height UNION ALL
+            SELECT 'taken_at' AS name, NEW.taken_at AS value WHERE OLD.taken_at IS NOT NEW.taken_at UNION ALL
+            SELECT 'caption' AS name, NEW.caption AS value WHERE OLD.caption IS NOT NEW.caption UNION ALL
+            SELECT 'cache_control' AS name, NEW.cache_control AS value WHERE OLD.cache_control IS NOT NEW.cache_control UNION ALL
+            SELECT 'user_metadata' AS name, NEW.user_metadata AS value WHERE OLD.user_metadata IS NOT NEW.user_metadata UNION ALL
+            SELECT 'created_by' AS name, NEW.created_by AS value WHERE OLD.created_by IS NOT NEW.created_by UNION ALL
+            SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.bucket IS NOT NEW.bucket OR OLD.name IS NOT NEW.name OR
+        OLD.inspection_id IS NOT NEW.inspection_id OR OLD.finding_id IS NOT NEW.finding_id OR
+        OLD.building_id IS NOT NEW.building_id OR OLD.sha256 IS NOT NEW.sha256 OR OLD.size IS NOT NEW.size OR
+        OLD.mimetype IS NOT NEW.mimetype OR OLD.width IS NOT NEW.width OR OLD.height IS NOT NEW.height OR
+        OLD.taken_at IS NOT NEW.taken_at OR OLD.caption IS NOT NEW.caption OR
+        OLD.cache_control IS NOT NEW.cache_control OR OLD.user_metadata IS NOT NEW.user_metadata OR
+        OLD.created_by IS NOT NEW.created_by OR OLD.created_at IS NOT NEW.created_at OR
+        OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER files_audit_move AFTER UPDATE ON files
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'files', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'bucket', OLD.bucket, 'name', OLD.name, 'inspection_id', OLD.inspection_id,
+            'finding_id', OLD.finding_id, 'building_id', OLD.building_id, 'sha256', OLD.sha256, 'size', OLD.size,
+            'mimetype', OLD.mimetype, 'width', OLD.width, 'height', OLD.height, 'taken_at', OLD.taken_at,
+            'caption', OLD.caption, 'cache_control', OLD.cache_control, 'user_metadata', OLD.user_metadata,
+            'created_by', OLD.created_by, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'files', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'bucket', NEW.bucket, 'name', NEW.name, 'inspection_id', NEW.inspection_id,
+            'finding_id', NEW.finding_id, 'building_id', NEW.building_id, 'sha256', NEW.sha256, 'size', NEW.size,
+            'mimetype', NEW.mimetype, 'width', NEW.width, 'height', NEW.height, 'taken_at', NEW.taken_at,
+            'caption', NEW.caption, 'cache_control', NEW.cache_control, 'user_metadata', NEW.user_metadata,
+            'created_by', NEW.created_by, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER client_admin_building_access_audit_insert AFTER INSERT ON client_admin_building_access

@@ -75,7 +75,7 @@ def whole_number(minimum: int, maximum: int = 2**31 - 1) -> Callable[[object], i
 
     def read(value: object) -> int:
         text = str(value).strip()
-        if not (text.isascii() and text.isdigit() and len(text) < 12):
+        if not (text.isascii() and text.isdigit() and len(text) < 16):
             raise ValueError(f"is a whole number, not '{text}'")
         if not minimum <= int(text) <= maximum:
             raise ValueError(f"lies between {minimum} and {maximum}, not at {text}")
@@ -117,6 +117,11 @@ def database_path(text: str) -> Path | None:
         raise ValueError("names no file")
     # A relative path is relative to the project, not to the working directory.
     return Path(os.path.abspath(PROJECT / url.database))
+
+
+def files_folder(database: Path | None) -> Path:
+    """Return the default of FILES_DIR."""
+    return PROJECT / "instance" / "files" if database is None else database.with_name(f"{database.name}.files")
 
 
 def parse_url(text: str) -> sa.URL:
@@ -206,6 +211,14 @@ def read_time_zone(value: object) -> str:
     return name
 
 
+def read_folder(value: object) -> Path:
+    """Return an absolute path. A relative path is relative to the project."""
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("is a path")
+    return Path(os.path.abspath(PROJECT / text))
+
+
 def read_deadlines(value: object) -> dict[str, tuple[int, str]]:
     """Return the number and the unit of each severity."""
     deadlines, defaults = parse_deadlines(read_text(value)), parse_deadlines(DEADLINES)
@@ -263,6 +276,9 @@ HOST = "the address to listen on, or a Unix socket such as `unix:/run/walkthroug
 ZONE = "the IANA name of the zone that decides which day is today, such as `America/New_York`. Timestamps stay in UTC."
 CORRECTION = "by severity, hours (`h`) or days (`d`) to correct a finding. Days end at 23:59:59 in `TIMEZONE`."
 LEVELS = "`debug`, `info`, `warning`, `error` or `critical`"
+FOLDER = "the folder of files ([FILES.md](FILES.md)); by default `<database>.files`, with PostgreSQL `instance/files`"
+FILE_BYTES = "bytes of one file"
+FILES_BYTES = "bytes of all files together"
 STANDBYS = "list of hot standbys of `DATABASE_URL` ([SCALING.md](SCALING.md))"
 IDLE = "how long an idle connection stays open, in seconds"
 
@@ -280,6 +296,9 @@ SETTINGS = (
     Setting("URL_PREFIX", None, read_prefix, UNDER, empty=""),
     Setting("TIMEZONE", "UTC", read_time_zone, ZONE),
     Setting("FINDING_DEADLINES", DEADLINES, read_deadlines, CORRECTION),
+    Setting("FILES_DIR", None, read_folder, FOLDER),
+    Setting("FILE_BYTES_MAX", "20971520", whole_number(1), FILE_BYTES),
+    Setting("FILES_BYTES_MAX", "10737418240", whole_number(1, 10**15), FILES_BYTES),
     Setting("HOST", "127.0.0.1", read_host, HOST, is_of_process=True),
     Setting("PORT", "8000", whole_number(1, 65_535), "the port to listen on", is_of_process=True),
     Setting("KEEPALIVE_SECONDS", "75", whole_number(1, 3_600), IDLE, is_of_process=True),

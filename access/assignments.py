@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.functions import function
 from access.parameters import id_array, required_parameter
-from access.policy import ADMINS, SUPER_ADMINS, AccessRule
+from access.policy import AccessRule
 from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES
-from access.roles import GrantKind, Role
+from access.roles import ADMINS, SUPER_ADMINS, GrantKind, Role
 from engine import execute
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog

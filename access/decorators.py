@@ -231,6 +231,12 @@ def requires_caller(view: View) -> View:
     return set_requirement(guarded_view, "caller")
 
 
+def requires_writer(view: View) -> View:
+    """Require a caller of any role whose API key, if any, may write. The view opens its own transaction."""
+    guarded_view = guarded(lambda profile: True, "this resource", view, in_snapshot=False)
+    return set_requirement(guarded_view, "caller who may write")
+
+
 class NoUserAccount(Fault):
     """The caller is the service key, which has no user account."""
 

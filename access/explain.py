@@ -15,7 +15,7 @@ from sqlalchemy.sql import visitors
 from access.caller import Caller
 from access.functions import function
 from access.parameters import required_parameter
-from access.policy import EVERY_ROLE, POLICIES, AccessRule, PermissionDenied
+from access.policy import POLICIES, AccessRule, PermissionDenied
 from access.predicates import (
     CALLER,
     GRANT_TABLES,
@@ -27,7 +27,7 @@ from access.predicates import (
     inspection_grant,
     through_building,
 )
-from access.roles import GrantKind, Role
+from access.roles import EVERY_ROLE, GrantKind, Role
 from access.session import caller_of_user, full_profile, visits_since
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog

@@ -29,6 +29,7 @@ from access.predicates import (
     inspection_grant,
     no_row,
     of_own_case,
+    of_own_finding,
     of_own_instrument,
     of_own_visit,
     of_shared_instrument,
@@ -64,6 +65,7 @@ from models import (
     ClientAdminInspectionAccess,
     ClientManagerBuildingAccess,
     ClientManagerInspectionAccess,
+    File,
     Finding,
     FindingEvent,
     Inspection,
@@ -148,6 +150,21 @@ PART_OF_BUILDING = {
 }
 """Schedules and details of buildings."""
 
+FILE_WRITES: dict[Role, Predicate] = {
+    SUPER_ADMIN: every_row,
+    CLIENT_ADMIN: client_ownership,
+    CLIENT_MANAGER: any_of(of_own_visit, of_own_finding),
+}
+"""The files that each role stores, replaces, moves and removes with /storage/v1, and whose captions it changes."""
+
+of_visible_row = any_of(of_visible_inspection, of_visible_finding, of_visible_building)
+
+
+def files_policy(role: Role, read: Predicate) -> Policy:
+    """Return the policy of files for a role. /storage/v1 alone inserts and deletes files."""
+    return Policy(read=read, insert=no_row, update=FILE_WRITES[role], delete=no_row)
+
+
 POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Building: {
         SUPER_ADMIN: EVERYTHING,
@@ -188,6 +205,11 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_finding), implied_by=Finding),
         CLIENT_MANAGER: Policy(read=of_visible_finding, implied_by=Finding),
     },
+    File: {
+        SUPER_ADMIN: files_policy(SUPER_ADMIN, every_row),
+        CLIENT_ADMIN: files_policy(CLIENT_ADMIN, any_of(client_ownership, *of_visible_row.parts)),
+        CLIENT_MANAGER: files_policy(CLIENT_MANAGER, of_visible_row),
+    },
     Inspector: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=every_row),
@@ -221,11 +243,6 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         CLIENT_MANAGER: Policy(read=to_caller),
     },
 }
-
-EVERY_ROLE = frozenset(Role)
-ADMINS = frozenset({SUPER_ADMIN, CLIENT_ADMIN})
-SUPER_ADMINS = frozenset({SUPER_ADMIN})
-"""The sets of roles that declarations of functions name (access/functions.py)."""
 
 SEEN: dict[Role, Predicate] = dict.fromkeys(Role, every_row)
 DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_ownership, CLIENT_MANAGER: no_row}
@@ -335,11 +352,6 @@ def may_administer(role: Role) -> bool:
     return permits(GrantProfile(role), Action.INSERT, User)
 
 
-def default_role(role: Role) -> Role | None:
-    """Return the role of a new user if a caller of this role names none; None if the caller has to name one."""
-    return DEFAULT_ROLES.get(role)
-
-
 @dataclass(frozen=True, slots=True)
 class AccessRule:
     """The rule for one grant profile, as the query engine receives it (engine/query/rule.py)."""
@@ -348,9 +360,7 @@ class AccessRule:
 
     def rows(self, action: Action, model: type[Model], row: Row) -> Condition:
         """Return the condition for existing rows of an action; false if the role lacks the privilege."""
-        return self.apply(POLICIES[model].get(self.profile.role), action, row)
-
-    def apply(self, policy: Policy | None, action: Action, row: Row) -> Condition:
+        policy = POLICIES[model].get(self.profile.role)
         predicate = policy.predicate(action) if policy is not None else None
         return predicate(self.profile, row) if predicate is not None else sa.false()
 

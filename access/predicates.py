@@ -180,10 +180,20 @@ def of_visible_building(profile: GrantProfile, row: Row) -> Condition:
     return in_small_subquery(row.building_id, building.c.id, building_by_claim(profile, building.c))
 
 
-def of_visible_finding(profile: GrantProfile, event: Row) -> Condition:
-    """Events of findings that they read."""
+def of_visible_finding(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of findings that they read."""
+    return of_finding(profile, row, of_visible_inspection)
+
+
+def of_own_finding(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of findings of their own visits."""
+    return of_finding(profile, row, of_own_visit)
+
+
+def of_finding(profile: GrantProfile, row: Row, predicate: Predicate) -> Condition:
+    """Return the condition that a predicate holds for the finding of a row."""
     finding = alias(Finding, "rule_findings")
-    return in_small_subquery(event.finding_id, finding.c.id, of_visible_inspection(profile, finding.c))
+    return in_small_subquery(row.finding_id, finding.c.id, predicate(profile, finding.c))
 
 
 def shared(profile: GrantProfile, instrument: Row) -> Condition:

@@ -45,3 +45,8 @@ GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
     for inspections in (False, True)
 }
 """The profiles without a linked inspector, by role, holds a building grant, holds an inspection grant."""
+
+EVERY_ROLE = frozenset(Role)
+ADMINS = frozenset({Role.SUPER_ADMIN, Role.CLIENT_ADMIN})
+SUPER_ADMINS = frozenset({Role.SUPER_ADMIN})
+"""The sets of roles that declarations of functions name (access/functions.py)."""

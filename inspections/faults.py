@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import date
 
 from engine.query.constraints import UniqueViolation
-from models.errors import Fault
+from models.errors import Denial, Fault
 
 
 class NoSuchRow(Fault):
@@ -128,3 +128,97 @@ class SkippedLines(Fault):
 class ReportTooLarge(Fault):
     def __init__(self, rows_max: int, table: str) -> None:
         super().__init__(f"A report has at most {rows_max:,} rows of {table}.")
+
+
+# Files
+
+
+class NoSuchBucket(Fault):
+    def __init__(self) -> None:
+        super().__init__("Bucket not found")
+
+
+class NoSuchFile(Fault):
+    """A file that does not exist or is not visible."""
+
+    def __init__(self) -> None:
+        super().__init__("Object not found")
+
+
+class FileExists(Fault):
+    """Another file has the name. Only a caller who reads it learns this."""
+
+    def __init__(self) -> None:
+        super().__init__("The resource already exists", hint="Set x-upsert: true, or take another name.")
+
+
+class FileDenied(Denial):
+    """A row that the caller may not add files to, or that is hidden or missing. The message is the same."""
+
+    def __init__(self) -> None:
+        super().__init__("permission denied to write files of this row")
+
+
+class InvalidFileName(Fault):
+    """A name that no file has."""
+
+
+class FileTooLarge(Fault):
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__("Payload too large", f"A file has at most {bytes_max} bytes.")
+
+
+class FileEmpty(Fault):
+    def __init__(self) -> None:
+        super().__init__("A file has at least one byte.")
+
+
+class UnknownFileType(Fault):
+    """Bytes that begin as no known type."""
+
+    def __init__(self) -> None:
+        super().__init__("Files are JPEG, PNG, WebP, HEIC or PDF.", "The first bytes decide, not the name.")
+
+
+class FileTypeMismatch(UnknownFileType):
+    """A content type that the bytes contradict."""
+
+    def __init__(self, claimed: str, mimetype: str) -> None:
+        Fault.__init__(self, f"The file is {mimetype}, not {claimed}.", "The first bytes decide, not the content type.")
+
+
+class NoRoomForFile(Fault):
+    """No room: for the row, for all files, or on the disk."""
+
+
+class BytesMissing(Fault):
+    """Bytes that were removed before their row was written. A repetition of the upload keeps them."""
+
+    def __init__(self) -> None:
+        super().__init__("The upload took too long. Repeat it.")
+
+
+class NoThumbnail(Fault):
+    """A file of which no thumbnail can be made."""
+
+    def __init__(self) -> None:
+        super().__init__("This file has no thumbnail: it is no JPEG, PNG or WebP, is damaged, or is too large.")
+
+
+class InvalidLink(Fault):
+    """A signed link of another name or use, or with a wrong signature."""
+
+    def __init__(self) -> None:
+        super().__init__("The link is not valid for this file.")
+
+
+class LinkExpired(Fault):
+    def __init__(self) -> None:
+        super().__init__("The link has expired.")
+
+
+class LinkSpent(InvalidLink):
+    """A signed upload that was used already."""
+
+    def __init__(self) -> None:
+        Fault.__init__(self, "The link was used already.")

@@ -17,7 +17,8 @@ from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.functions import function
 from access.parameters import choice, id_array, optional_parameter
-from access.policy import EVERY_ROLE, FINDING_MOVES, AccessRule, PermissionDenied
+from access.policy import FINDING_MOVES, AccessRule, PermissionDenied
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS

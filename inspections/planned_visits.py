@@ -280,7 +280,7 @@ def tables_of_records() -> tuple[str, ...]:
     """Return the tables whose rows people record for an inspection."""
     relations = catalog().relations.values()
     return tuple(
-        each.name for each in relations if each.model.tenant == "inspection_id" and not each.model.written_by_service
+        each.name for each in relations if each.model.tenant == "inspection_id" and each.model is not InspectionPlan
     )
 
 

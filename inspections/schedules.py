@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.functions import function
 from access.parameters import bounded_integer, bounded_text, choice, id_array, optional_parameter, required_parameter
-from access.policy import ADMINS, EVERY_ROLE, AccessRule
+from access.policy import AccessRule
+from access.roles import ADMINS, EVERY_ROLE
 from engine import execute
 from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, catalog

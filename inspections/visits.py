@@ -17,7 +17,8 @@ from access.caller import Caller
 from access.explain import ROW_ID, can_read
 from access.functions import function
 from access.parameters import choice, optional_parameter, required_parameter
-from access.policy import CONDUCTED_VISITS, EVERY_ROLE, AccessRule, PermissionDenied
+from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS

@@ -8,6 +8,7 @@ from models.building_detail import BuildingDetail
 from models.calibration_check import CalibrationCheck
 from models.client import Client
 from models.fields import Model
+from models.file import File
 from models.finding import Finding, FindingEvent
 from models.grant import (
     ClientAdminBuildingAccess,
@@ -38,6 +39,7 @@ RESOURCES: dict[str, type[Model]] = {
     "inspection_plans": InspectionPlan,
     "findings": Finding,
     "finding_events": FindingEvent,
+    "files": File,
     "client_admin_building_access": ClientAdminBuildingAccess,
     "client_manager_building_access": ClientManagerBuildingAccess,
     "client_admin_inspection_access": ClientAdminInspectionAccess,
@@ -78,6 +80,7 @@ __all__ = [
     "ClientAdminInspectionAccess",
     "ClientManagerBuildingAccess",
     "ClientManagerInspectionAccess",
+    "File",
     "Finding",
     "FindingEvent",
     "Inspection",

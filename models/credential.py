@@ -1,4 +1,4 @@
-"""The hidden tables: credentials, sessions, sign-in attempts, kiosk displays, API keys. None of them is a resource."""
+"""The hidden tables: credentials, sessions, sign-in attempts, displays, API keys, spent links. None is a resource."""
 
 from __future__ import annotations
 
@@ -118,6 +118,15 @@ class ApiKeyRow(Model):
     created_by = column(UUID, references("users.id", on_delete="cascade"))
 
 
+class SpentLink(Model):
+    """Signed uploads of files that were used. Times are Unix seconds."""
+
+    __tablename__ = "spent_links"
+
+    id = column(TEXT, primary_key=True)
+    expires_at = column(BIGINT, required=True)
+
+
 class Fact(Model):
     """Single values of this database, such as the clock's latest time."""
 
@@ -127,7 +136,7 @@ class Fact(Model):
     value = column(TEXT, required=True)
 
 
-HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, ApiKeyRow, Fact)
+HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, ApiKeyRow, SpentLink, Fact)
 
 CREDENTIALS: Any = Credential.__table__
 SESSIONS: Any = Session.__table__
@@ -135,4 +144,5 @@ ATTEMPTS: Any = Attempt.__table__
 ORIGINS: Any = Origin.__table__
 DEVICES: Any = Device.__table__
 API_KEYS: Any = ApiKeyRow.__table__
+SPENT_LINKS: Any = SpentLink.__table__
 FACTS: Any = Fact.__table__

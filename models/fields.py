@@ -137,6 +137,9 @@ class Model(DeclarativeBase):
     no client.
     """
 
+    other_tenants: ClassVar[tuple[str, ...]] = ()
+    """Columns that refer to such a parent row where `tenant` is null. A row has exactly one parent."""
+
     audited_with: ClassVar[str | None] = None
     """The reference to the row whose client reads the audit entries, of a table without a tenant."""
 
@@ -162,7 +165,7 @@ class Model(DeclarativeBase):
     """Whether only triggers write the table. It has neither audit triggers nor CHECKs."""
 
     written_by_service: ClassVar[bool] = False
-    """Whether only functions and domain rules write the table, beside imports and copies (inspections/)."""
+    """Whether only functions and domain rules insert and delete rows, beside imports and copies (inspections/)."""
 
     expected_rows: ClassVar[int] = 1_000
     """The number of rows that SQLite's planner assumes (engine/maintenance/planner_stats.py)."""
@@ -233,11 +236,11 @@ def column(
     )
 
 
-def parent_of(model: type[Model]) -> sa.ForeignKey | None:
-    """Return the foreign key to the row whose client a row has; None if the row names its client itself."""
+def parents_of(model: type[Model]) -> list[sa.ForeignKey]:
+    """Return the foreign keys to the row whose client a row has; none if the row names its client itself."""
     if model.tenant in (None, "id", TENANT_COLUMN):
-        return None
-    return next(iter(model.__table__.c[model.tenant].foreign_keys))
+        return []
+    return [next(iter(model.__table__.c[name].foreign_keys)) for name in (model.tenant, *model.other_tenants)]
 
 
 def indexes_of(model: type[Model], engine: str) -> list[Index]:
@@ -261,12 +264,12 @@ def client_of_parent(model: type[Model], row: Row) -> sa.ColumnElement[Any]:
 
     With 0 the foreign key fails, as it should, and not NOT NULL.
     """
-    key = parent_of(model)
-    assert key is not None
-    assert model.tenant is not None
-    parent = key.column.table.alias(f"derived_{key.column.table.name}")
-    client_id = sa.select(parent.c[TENANT_COLUMN]).where(parent.c[key.column.name] == getattr(row, model.tenant))
-    return sa.func.coalesce(client_id.scalar_subquery(), sa.literal_column("0"))
+    clients = []
+    for key in parents_of(model):
+        parent = key.column.table.alias(f"derived_{key.column.table.name}")
+        of_row = parent.c[key.column.name] == getattr(row, key.parent.name)
+        clients.append(sa.select(parent.c[TENANT_COLUMN]).where(of_row).scalar_subquery())
+    return sa.func.coalesce(*clients, sa.literal_column("0"))
 
 
 db = SQLAlchemy(model_class=Model, disable_autonaming=True)

@@ -54,3 +54,9 @@ VALIDITIES: Final = ("valid", "no_check", "late", "open", "doubtful")
 
 OCCUPANCIES: Final = ("yes", "no", "unknown")
 HAZARD_CLASSES: Final = ("high", "moderate", "low")
+
+# Files
+
+BUCKETS: Final = ("inspections", "findings", "buildings")
+FILE_TYPES: Final = ("image/jpeg", "image/png", "image/webp", "image/heic", "application/pdf")
+JPEG, PNG, WEBP, HEIC, PDF = FILE_TYPES

@@ -134,7 +134,7 @@ def create_user(
         raise InvalidEmail("Cannot create a user without an email")
     email_disclosure.require_disclosures_left(transaction, caller)
     require_allowed_id(caller, request)
-    role = request.role or policy.default_role(caller.role)
+    role = request.role or policy.DEFAULT_ROLES.get(caller.role)
     if role is None:
         raise InvalidUserAccount("app_metadata has to contain a role", hint=roles_hint())
     client_id = caller.client_id if request.client_id is UNSET else request.client_id

@@ -434,6 +434,64 @@ CREATE INDEX finding_events_finding_id ON finding_events (finding_id);
 CREATE INDEX finding_events_user_id ON finding_events (user_id);
 CREATE INDEX finding_events_client_id ON finding_events (client_id);
 
+-- A photograph or document of an inspection, a finding or a building. /storage/v1 stores, moves and removes it.
+-- client_id is hidden and equals that of the row in inspections or findings or buildings. The compound foreign keys
+-- enforce this.
+CREATE TABLE files (
+    id            uuid NOT NULL,
+    bucket        text COLLATE "C" NOT NULL,
+    name          text COLLATE "C" NOT NULL,
+    inspection_id bigint,
+    finding_id    bigint,
+    building_id   bigint,
+    sha256        text COLLATE "C" NOT NULL,
+    size          integer NOT NULL,
+    mimetype      text COLLATE "C" NOT NULL,
+    width         integer,
+    height        integer,
+    taken_at      text COLLATE "C",
+    caption       text COLLATE "C",
+    cache_control text COLLATE "C",
+    user_metadata text COLLATE "C",
+    created_by    uuid,
+    created_at    timestamptz NOT NULL,
+    updated_at    timestamptz NOT NULL,
+    client_id     bigint NOT NULL,
+    CONSTRAINT files_pkey PRIMARY KEY (id),
+    CONSTRAINT files_name_key UNIQUE (bucket, name),
+    CONSTRAINT files_inspection_id_fkey FOREIGN KEY (inspection_id, client_id)
+        REFERENCES inspections (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_finding_id_fkey FOREIGN KEY (finding_id, client_id)
+        REFERENCES findings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_building_id_fkey FOREIGN KEY (building_id, client_id)
+        REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT files_created_by_fkey FOREIGN KEY (created_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT files_bucket_check CHECK (bucket IN ('inspections', 'findings', 'buildings')),
+    CONSTRAINT files_name_check CHECK (octet_length(name) <= 1024),
+    CONSTRAINT files_sha256_check CHECK (octet_length(sha256) <= 64),
+    CONSTRAINT files_size_check CHECK (size >= 1),
+    CONSTRAINT files_mimetype_check
+        CHECK (mimetype IN ('image/jpeg', 'image/png', 'image/webp', 'image/heic', 'application/pdf')),
+    CONSTRAINT files_width_check CHECK (width >= 1),
+    CONSTRAINT files_height_check CHECK (height >= 1),
+    CONSTRAINT files_taken_at_check CHECK (octet_length(taken_at) <= 32),
+    CONSTRAINT files_caption_check CHECK (octet_length(caption) <= 65536),
+    CONSTRAINT files_cache_control_check CHECK (octet_length(cache_control) <= 256),
+    CONSTRAINT files_user_metadata_check CHECK (octet_length(user_metadata) <= 65536),
+    CONSTRAINT files_inspection_check CHECK ((inspection_id IS NOT NULL) = (bucket = 'inspections')),
+    CONSTRAINT files_finding_check CHECK ((finding_id IS NOT NULL) = (bucket = 'findings')),
+    CONSTRAINT files_building_check CHECK ((building_id IS NOT NULL) = (bucket = 'buildings')),
+    CONSTRAINT files_name_of_row_check
+        CHECK (name LIKE CAST(coalesce(inspection_id, finding_id, building_id) AS text) || '/%')
+);
+-- The sum of all sizes, and whether a row needs bytes.
+CREATE INDEX files_sha256 ON files (sha256, size);
+CREATE INDEX files_inspection_id ON files (inspection_id);
+CREATE INDEX files_finding_id ON files (finding_id);
+CREATE INDEX files_building_id ON files (building_id);
+CREATE INDEX files_created_by ON files (created_by);
+CREATE INDEX files_client_id ON files (client_id);
+
 -- Grants: users who may read a row in addition to the rows of their role
 
 -- A grant: a client admin may read a building in addition to those of their client.
@@ -603,6 +661,13 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_user_id ON api_keys (user_id);
 CREATE INDEX api_keys_created_by ON api_keys (created_by);
 
+-- Signed uploads of files that were used. Times are Unix seconds.
+CREATE TABLE spent_links (
+    id         text COLLATE "C" NOT NULL,
+    expires_at bigint NOT NULL,
+    CONSTRAINT spent_links_pkey PRIMARY KEY (id)
+);
+
 -- Single values of this database, such as the clock's latest time.
 CREATE TABLE facts (
     name  text COLLATE "C" NOT NULL,
@@ -643,27 +708,28 @@ CREATE OR REPLACE FUNCTION decides_rights(action text, relation text, before jso
 BEGIN
     IF action IN ('sign_in', 'sign_out', 'refused') THEN
         RETURN false;
-    ELSIF relation NOT IN ('clients', 'inspectors', 'buildings', 'building_details', 'inspections', 'reports_lead', 'calibration_checks', 'xrf_instruments', 'xrf_limits', 'schedules', 'inspection_plans', 'findings', 'finding_events') THEN
+    ELSIF relation NOT IN ('clients', 'inspectors', 'buildings', 'building_details', 'inspections', 'reports_lead', 'calibration_checks', 'xrf_instruments', 'xrf_limits', 'schedules', 'inspection_plans', 'findings', 'finding_events', 'files') THEN
         RETURN true;
     ELSIF action = 'update' THEN
         RETURN coalesce(
             before ->> 'id', before ->> 'user_id', before ->> 'client_id', before ->> 'building_id',
             before ->> 'inspector_id', before ->> 'inspection_id', before ->> 'gun_id', before ->> 'substrate',
-            before ->> 'schedule_id', before ->> 'finding_id', after ->> 'user_id', after ->> 'client_id',
-            after ->> 'inspector_id', after ->> 'gun_id', after ->> 'schedule_id') IS NOT NULL;
+            before ->> 'schedule_id', before ->> 'finding_id', before ->> 'created_by', after ->> 'user_id',
+            after ->> 'client_id', after ->> 'building_id', after ->> 'inspector_id', after ->> 'inspection_id',
+            after ->> 'gun_id', after ->> 'schedule_id', after ->> 'finding_id', after ->> 'created_by') IS NOT NULL;
     END IF;
     RETURN action <> 'insert';
 END $$;
 -- An upgrade makes the index anew, since the function may have changed. Most entries are inserts. The first condition excludes them without a function call.
 DROP INDEX IF EXISTS audit_log_rights;
 CREATE INDEX audit_log_rights ON audit_log (id)
-    WHERE (action <> 'insert' OR relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events}'))
+    WHERE (action <> 'insert' OR relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events,files}'))
     AND decides_rights(action, relation, before, after);
 -- Includes the time, because after a failover another entry may have the same id.
 CREATE OR REPLACE FUNCTION last_rights() RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT concat(id, '@', extract(epoch FROM at)) FROM audit_log
-        WHERE (action <> 'insert' OR relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events}'))
+        WHERE (action <> 'insert' OR relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events,files}'))
         AND decides_rights(action, relation, before, after) ORDER BY id DESC LIMIT 1);
 END $$;
 CREATE OR REPLACE FUNCTION snapshot_positions(OUT is_standby boolean, OUT last bigint, OUT rights text) LANGUAGE plpgsql STABLE AS $$
@@ -803,6 +869,38 @@ BEGIN
         UPDATE finding_events SET user_id = NULL WHERE ctid = row_ctid;
     END LOOP;
 END $$;
+CREATE OR REPLACE FUNCTION files_follow_inspection_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    row_ctid tid;
+BEGIN
+    FOR row_ctid IN SELECT ctid FROM files WHERE inspection_id = gone ORDER BY id LOOP
+        DELETE FROM files WHERE ctid = row_ctid;
+    END LOOP;
+END $$;
+CREATE OR REPLACE FUNCTION files_follow_finding_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    row_ctid tid;
+BEGIN
+    FOR row_ctid IN SELECT ctid FROM files WHERE finding_id = gone ORDER BY id LOOP
+        DELETE FROM files WHERE ctid = row_ctid;
+    END LOOP;
+END $$;
+CREATE OR REPLACE FUNCTION files_follow_building_id(gone bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    row_ctid tid;
+BEGIN
+    FOR row_ctid IN SELECT ctid FROM files WHERE building_id = gone ORDER BY id LOOP
+        DELETE FROM files WHERE ctid = row_ctid;
+    END LOOP;
+END $$;
+CREATE OR REPLACE FUNCTION files_follow_created_by(gone uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    row_ctid tid;
+BEGIN
+    FOR row_ctid IN SELECT ctid FROM files WHERE created_by = gone ORDER BY id LOOP
+        UPDATE files SET created_by = NULL WHERE ctid = row_ctid;
+    END LOOP;
+END $$;
 CREATE OR REPLACE FUNCTION client_admin_building_access_follow_admin_id(gone uuid, of_client bigint DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     row_ctid tid;
@@ -931,6 +1029,7 @@ BEGIN
     PERFORM client_manager_inspection_access_follow_manager_id(OLD.id);
     PERFORM inspectors_follow_user_id(OLD.id);
     PERFORM finding_events_follow_user_id(OLD.id);
+    PERFORM files_follow_created_by(OLD.id);
     PERFORM client_admin_building_access_follow_assigned_by(OLD.id);
     PERFORM client_manager_building_access_follow_assigned_by(OLD.id);
     PERFORM client_admin_inspection_access_follow_assigned_by(OLD.id);
@@ -949,6 +1048,7 @@ CREATE OR REPLACE FUNCTION buildings_before_delete() RETURNS trigger LANGUAGE pl
 BEGIN
     PERFORM building_details_follow_building_id(OLD.id);
     PERFORM schedules_follow_building_id(OLD.id);
+    PERFORM files_follow_building_id(OLD.id);
     PERFORM client_admin_building_access_follow_building_id(OLD.id);
     PERFORM client_manager_building_access_follow_building_id(OLD.id);
     RETURN OLD;
@@ -960,6 +1060,7 @@ BEGIN
     PERFORM calibration_checks_follow_inspection_id(OLD.id);
     PERFORM inspection_plans_follow_inspection_id(OLD.id);
     PERFORM findings_follow_inspection_id(OLD.id);
+    PERFORM files_follow_inspection_id(OLD.id);
     PERFORM client_admin_inspection_access_follow_inspection_id(OLD.id);
     PERFORM client_manager_inspection_access_follow_inspection_id(OLD.id);
     RETURN OLD;
@@ -980,6 +1081,7 @@ CREATE OR REPLACE TRIGGER schedules_before_delete BEFORE DELETE ON schedules FOR
 CREATE OR REPLACE FUNCTION findings_before_delete() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM finding_events_follow_finding_id(OLD.id);
+    PERFORM files_follow_finding_id(OLD.id);
     RETURN OLD;
 END $$;
 CREATE OR REPLACE TRIGGER findings_before_delete BEFORE DELETE ON findings FOR EACH ROW EXECUTE FUNCTION findings_before_delete();
@@ -1206,7 +1308,7 @@ END $$;
 CREATE OR REPLACE TRIGGER audit_log_beyond_client BEFORE INSERT ON audit_log FOR EACH ROW
     WHEN (current_setting('walkthrough.client', true) <> ''
         AND (NEW.client_id IS DISTINCT FROM current_setting('walkthrough.client', true)::bigint
-            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events}'))
+            OR (NEW.action <> 'insert' OR NEW.relation <> ALL ('{clients,inspectors,buildings,building_details,inspections,reports_lead,calibration_checks,xrf_instruments,xrf_limits,schedules,inspection_plans,findings,finding_events,files}'))
             AND decides_rights(NEW.action, NEW.relation, NEW.before, NEW.after)))
     EXECUTE FUNCTION refuse_beyond_client();
 
@@ -2229,6 +2331,93 @@ BEGIN
     RETURN OLD;
 END $$;
 CREATE OR REPLACE TRIGGER finding_events_audit_delete BEFORE DELETE ON finding_events FOR EACH ROW EXECUTE FUNCTION finding_events_audit_delete();
+CREATE OR REPLACE FUNCTION files_audit_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    moment timestamptz := audit_moment();
+    actor uuid := audit_actor();
+BEGIN
+    -- The condition takes the writer lock, which saves a statement.
+    IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off'
+        AND has_writer_lock() THEN
+        INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+            SELECT moment, actor, 'insert', 'files', concat_ws(',', made.id), made.client_id,
+                NULL, json_build_object(
+                'id', made.id, 'bucket', made.bucket, 'name', made.name, 'inspection_id', made.inspection_id,
+                'finding_id', made.finding_id, 'building_id', made.building_id, 'sha256', made.sha256,
+                'size', made.size, 'mimetype', made.mimetype, 'width', made.width, 'height', made.height,
+                'taken_at', made.taken_at, 'caption', made.caption, 'cache_control', made.cache_control,
+                'user_metadata', made.user_metadata, 'created_by', made.created_by, 'created_at', made.created_at,
+                'updated_at', made.updated_at)
+            FROM made;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_audit_insert AFTER INSERT ON files REFERENCING NEW TABLE AS made
+    FOR EACH STATEMENT EXECUTE FUNCTION files_audit_insert();
+CREATE OR REPLACE FUNCTION files_audit_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF coalesce(current_setting('walkthrough.audit', true), '') = 'off'
+        OR NOT has_writer_lock() THEN
+        RETURN NULL;
+    END IF;
+    IF OLD.client_id IS DISTINCT FROM NEW.client_id THEN
+        PERFORM write_audit_entry('delete', 'files', concat_ws(',', OLD.id), OLD.client_id,
+            json_build_object(
+                'id', OLD.id, 'bucket', OLD.bucket, 'name', OLD.name, 'inspection_id', OLD.inspection_id,
+                'finding_id', OLD.finding_id, 'building_id', OLD.building_id, 'sha256', OLD.sha256,
+                'size', OLD.size, 'mimetype', OLD.mimetype, 'width', OLD.width, 'height', OLD.height,
+                'taken_at', OLD.taken_at, 'caption', OLD.caption, 'cache_control', OLD.cache_control,
+                'user_metadata', OLD.user_metadata, 'created_by', OLD.created_by, 'created_at', OLD.created_at,
+                'updated_at', OLD.updated_at), NULL);
+        PERFORM write_audit_entry('insert', 'files', concat_ws(',', NEW.id), NEW.client_id,
+            NULL, json_build_object(
+                'id', NEW.id, 'bucket', NEW.bucket, 'name', NEW.name, 'inspection_id', NEW.inspection_id,
+                'finding_id', NEW.finding_id, 'building_id', NEW.building_id, 'sha256', NEW.sha256,
+                'size', NEW.size, 'mimetype', NEW.mimetype, 'width', NEW.width, 'height', NEW.height,
+                'taken_at', NEW.taken_at, 'caption', NEW.caption, 'cache_control', NEW.cache_control,
+                'user_metadata', NEW.user_metadata, 'created_by', NEW.created_by, 'created_at', NEW.created_at,
+                'updated_at', NEW.updated_at));
+        RETURN NULL;
+    END IF;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+        SELECT audit_moment(), audit_actor(), 'update', 'files', concat_ws(',', NEW.id), NEW.client_id,
+            json_object_agg(name, was), json_object_agg(name, becomes)
+        FROM (VALUES
+            ('id', to_json(OLD.id), to_json(NEW.id)), ('bucket', to_json(OLD.bucket), to_json(NEW.bucket)),
+            ('name', to_json(OLD.name), to_json(NEW.name)),
+            ('inspection_id', to_json(OLD.inspection_id), to_json(NEW.inspection_id)),
+            ('finding_id', to_json(OLD.finding_id), to_json(NEW.finding_id)),
+            ('building_id', to_json(OLD.building_id), to_json(NEW.building_id)),
+            ('sha256', to_json(OLD.sha256), to_json(NEW.sha256)), ('size', to_json(OLD.size), to_json(NEW.size)),
+            ('mimetype', to_json(OLD.mimetype), to_json(NEW.mimetype)),
+            ('width', to_json(OLD.width), to_json(NEW.width)), ('height', to_json(OLD.height), to_json(NEW.height)),
+            ('taken_at', to_json(OLD.taken_at), to_json(NEW.taken_at)),
+            ('caption', to_json(OLD.caption), to_json(NEW.caption)),
+            ('cache_control', to_json(OLD.cache_control), to_json(NEW.cache_control)),
+            ('user_metadata', to_json(OLD.user_metadata), to_json(NEW.user_metadata)),
+            ('created_by', to_json(OLD.created_by), to_json(NEW.created_by)),
+            ('created_at', to_json(OLD.created_at), to_json(NEW.created_at)),
+            ('updated_at', to_json(OLD.updated_at), to_json(NEW.updated_at))
+        ) AS changes (name, was, becomes)
+        WHERE was::text IS DISTINCT FROM becomes::text HAVING count(*) > 0;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_audit_update AFTER UPDATE ON files FOR EACH ROW EXECUTE FUNCTION files_audit_update();
+CREATE OR REPLACE FUNCTION files_audit_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
+        PERFORM write_audit_entry('delete', 'files', concat_ws(',', OLD.id), OLD.client_id,
+            json_build_object(
+                'id', OLD.id, 'bucket', OLD.bucket, 'name', OLD.name, 'inspection_id', OLD.inspection_id,
+                'finding_id', OLD.finding_id, 'building_id', OLD.building_id, 'sha256', OLD.sha256,
+                'size', OLD.size, 'mimetype', OLD.mimetype, 'width', OLD.width, 'height', OLD.height,
+                'taken_at', OLD.taken_at, 'caption', OLD.caption, 'cache_control', OLD.cache_control,
+                'user_metadata', OLD.user_metadata, 'created_by', OLD.created_by, 'created_at', OLD.created_at,
+                'updated_at', OLD.updated_at), NULL);
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER files_audit_delete BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION files_audit_delete();
 CREATE OR REPLACE FUNCTION client_admin_building_access_audit_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := audit_moment();

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from models import RESOURCES, parents_first
 from models.credential import HIDDEN
-from models.fields import TENANT_COLUMN, ColumnDefault, ColumnInfo, Grant, Model, parent_of
+from models.fields import TENANT_COLUMN, ColumnDefault, ColumnInfo, Grant, Model, parents_of
 
 SQLITE = "sqlite"
 POSTGRESQL = "postgresql"
@@ -97,7 +97,7 @@ def owner_column(model: type[Model]) -> str | None:
 
 def references_of(model: type[Model]) -> list[Reference]:
     """Return the foreign keys of a table in column order."""
-    tenant = model.tenant if parent_of(model) is not None else None
+    tenants = {key.parent.name for key in parents_of(model)}
     return [
         Reference(
             model,
@@ -106,8 +106,8 @@ def references_of(model: type[Model]) -> list[Reference]:
             key.column.name,
             key.ondelete or "",
             # The compound key changes a row's client with its parent's, and so updates the id, too.
-            "CASCADE" if column.name == tenant else key.onupdate or "",
-            column.name == tenant,
+            "CASCADE" if column.name in tenants else key.onupdate or "",
+            column.name in tenants,
         )
         for column in table_of(model).c
         for key in column.foreign_keys

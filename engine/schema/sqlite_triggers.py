@@ -6,6 +6,7 @@ import textwrap
 
 from engine.schema.description import (
     SQLITE,
+    Reference,
     audited,
     grant_of,
     grant_tables,
@@ -51,7 +52,7 @@ def tenant_triggers() -> str:
     """Return the triggers that refuse a row whose client is not its parent's."""
     return "".join(
         create_trigger(
-            f"{key.table}_client_{name}",
+            f"{key.table}_client{of_other_parent(key)}_{name}",
             when,
             key.table,
             f"NEW.{TENANT_COLUMN} <> "
@@ -61,6 +62,11 @@ def tenant_triggers() -> str:
         for key in held_by_triggers()
         for name, when in (("insert", "BEFORE INSERT"), ("update", f"BEFORE UPDATE OF {key.column}, {TENANT_COLUMN}"))
     )
+
+
+def of_other_parent(key: Reference) -> str:
+    """Return the part of a trigger's name that tells several parents apart."""
+    return "" if key.column == key.model.tenant else f"_of_{key.column.removesuffix('_id')}"
 
 
 def sequence_triggers() -> str:

@@ -16,7 +16,7 @@ from engine.schema.description import (
     table_of,
 )
 from engine.schema.layout import INDENT, LINE_MAX, comment
-from models.fields import TENANT_COLUMN, Index, Model, indexes_of, parent_of
+from models.fields import TENANT_COLUMN, Index, Model, indexes_of
 
 
 def create_statements(model: type[Model], engine: str) -> str:
@@ -29,11 +29,18 @@ def create_statements(model: type[Model], engine: str) -> str:
 
 
 def tenant_comment(model: type[Model], engine: str) -> str:
-    if parent_of(model) is None:
+    keys = [key for key in references_of(model) if key.is_tenant]
+    if not keys:
         return ""
-    key = next(key for key in references_of(model) if key.is_tenant)
-    means = "The compound foreign key enforces" if is_compound(key, engine) else "Triggers enforce"
-    return f"{TENANT_COLUMN} is hidden and equals that of the row in {key.parent}. {means} this."
+    compound = {is_compound(key, engine) for key in keys}
+    foreign_keys = "compound foreign keys enforce" if len(keys) > 1 else "compound foreign key enforces"
+    means = {
+        frozenset({True}): f"The {foreign_keys}",
+        frozenset({False}): "Triggers enforce",
+        frozenset({True, False}): "Triggers and a compound foreign key enforce",
+    }[frozenset(compound)]
+    parents = " or ".join(key.parent for key in keys)
+    return f"{TENANT_COLUMN} is hidden and equals that of the row in {parents}. {means} this."
 
 
 def create_table(model: type[Model], engine: str) -> str:

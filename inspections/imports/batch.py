@@ -30,7 +30,7 @@ from engine.query.write.insert import Insertion, InsertRows
 from engine.query.write.row_security import row_violation
 from engine.query.write.upsert import SameRowTwice
 from inspections.imports.mapping import BUILDINGS, CHECKS, FINDINGS, INSPECTIONS, READINGS, SCHEDULES
-from inspections.imports.rows import FileRow, ProblemLog
+from inspections.imports.rows import ImportRow, ProblemLog
 from inspections.writes import read_rows
 from models.types import TEXT, Bound
 
@@ -60,7 +60,7 @@ class Batch:
         transaction: Transaction,
         caller: Caller,
         relation: Relation,
-        rows: Sequence[FileRow],
+        rows: Sequence[ImportRow],
         log: ProblemLog,
         binding: Binding,
         key: tuple[str, ...] | None = None,
@@ -74,9 +74,9 @@ class Batch:
         self.key = key
         execute.require_writable_columns(relation, self.insertion, caller.rule)
         self.already = 0
-        self.new: list[FileRow] = []
+        self.new: list[ImportRow] = []
 
-    def insertion_of(self, rows: Sequence[FileRow]) -> Insertion:
+    def insertion_of(self, rows: Sequence[ImportRow]) -> Insertion:
         """Return the insertion of rows. An absent value of a column with a default means the default."""
         absent = {name: None for name in self.named if not self.relation.attributes[name].has_default}
         return Insertion(

@@ -14,7 +14,7 @@ from access import policy
 from access.caller import Caller
 from access.functions import function
 from access.parameters import boolean, choice, json_object, long_text, text_array
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.catalog import Relation, catalog
 from engine.query.rule import Action

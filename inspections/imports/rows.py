@@ -39,7 +39,7 @@ class ImportProblem:
 
 
 @dataclass(slots=True, eq=False)
-class FileRow:
+class ImportRow:
     """A line of the file with its values by field. `invalid` are the fields whose cells have no value."""
 
     line: int
@@ -59,10 +59,10 @@ class FileRow:
 
 
 @dataclass(slots=True, eq=False)
-class CheckRow(FileRow):
+class CheckRow(ImportRow):
     """A calibration check: three lines, of which the first one has the time."""
 
-    readings: Sequence[FileRow] = ()
+    readings: Sequence[ImportRow] = ()
 
     def place(self, name: str) -> tuple[int, str | None, str | None]:
         if name in READINGS_OF_CHECK:
@@ -78,7 +78,7 @@ class ProblemLog:
         self.listed: list[ImportProblem] = []
         self.of_defaults: set[tuple[str, type[Fault]]] = set()
 
-    def add(self, row: FileRow, name: str, fault: Fault) -> None:
+    def add(self, row: ImportRow, name: str, fault: Fault) -> None:
         """Add an error of a field. A default is a value of every line, so its error is listed once."""
         row.is_valid = False
         if name and name not in row.mapping.columns and not isinstance(row, CheckRow):
@@ -123,8 +123,8 @@ class RowReader:
         self.date_format = date_format
         self.log = log
 
-    def read(self, table: FileTable, mapping: ColumnMapping, defaults: Mapping[str, Bound]) -> list[FileRow]:
-        rows = [FileRow(line.number, line.cells, mapping) for line in table.lines]
+    def read(self, table: FileTable, mapping: ColumnMapping, defaults: Mapping[str, Bound]) -> list[ImportRow]:
+        rows = [ImportRow(line.number, line.cells, mapping) for line in table.lines]
         converted: dict[str, dict[str, dict[str, Bound] | Fault]] = {name: {} for name in mapping.columns}
         for row in rows:
             if any(map(str.strip, row.cells[len(table.header) :])):
@@ -142,7 +142,7 @@ class RowReader:
             row.values = {**defaults, **row.values}
         return rows
 
-    def store(self, row: FileRow, name: str, found: dict[str, Bound] | Fault) -> None:
+    def store(self, row: ImportRow, name: str, found: dict[str, Bound] | Fault) -> None:
         if isinstance(found, Fault):
             row.invalid.add(name)
             self.log.add(row, name, found)
@@ -173,7 +173,7 @@ class RowReader:
     def stored(self, attribute: Attribute, value: Bound) -> Bound:
         return convert_value(attribute, value, self.binding)
 
-    def add_deadline(self, row: FileRow) -> None:
+    def add_deadline(self, row: ImportRow) -> None:
         """Give a finding without a deadline that of the day on which it was made."""
         found = row.values.pop(FOUND_ON)
         if "due_at" not in row.values and "due_at" not in row.invalid:
@@ -181,12 +181,12 @@ class RowReader:
             [row.values["due_at"]] = rule.defaults(self.transaction, self.binding, "due_at", [known])
 
 
-def split_checks(rows: Sequence[FileRow], log: ProblemLog) -> tuple[list[FileRow], list[CheckRow]]:
+def split_checks(rows: Sequence[ImportRow], log: ProblemLog) -> tuple[list[ImportRow], list[CheckRow]]:
     """Return the readings, and the calibration checks: successive lines of one instrument, in threes.
 
     Other numbers of lines are left out with a warning, since a check has three readings.
     """
-    readings: list[FileRow] = []
+    readings: list[ImportRow] = []
     checks: list[CheckRow] = []
     for instrument, group in groupby(rows, key=instrument_of_check):
         lines = list(group)
@@ -202,14 +202,14 @@ def split_checks(rows: Sequence[FileRow], log: ProblemLog) -> tuple[list[FileRow
     return readings, checks
 
 
-def instrument_of_check(row: FileRow) -> tuple[Bound, Bound] | None:
+def instrument_of_check(row: ImportRow) -> tuple[Bound, Bound] | None:
     """Return the inspection and the instrument of a calibration line; None for any other line."""
     if str(row.values.get("component", "")).lower() not in CHECK_WORDS:
         return None
     return row.values.get("inspection_id"), row.values.get("gun_id")
 
 
-def check_of(lines: Sequence[FileRow], log: ProblemLog) -> CheckRow:
+def check_of(lines: Sequence[ImportRow], log: ProblemLog) -> CheckRow:
     """Return the calibration check of three lines. A qualifier has no place in a mean."""
     first = lines[0]
     check = CheckRow(first.line, first.cells, first.mapping, readings=lines)

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.functions import function
 from access.parameters import required_parameter
-from access.policy import EVERY_ROLE, AccessRule
+from access.policy import AccessRule
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS

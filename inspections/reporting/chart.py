@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from access.caller import Caller, VisibleRows
 from access.functions import function
 from access.parameters import optional_parameter
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.dialect.base import SqlDialect
 from engine.query.dialect.registry import DIALECTS

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from access.caller import Caller, VisibleRows
 from access.functions import function
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.interface.versioned_cache import size_of
 from engine.query.dialect.registry import DIALECTS

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from access.caller import Caller, VisibleRows
 from access.functions import function
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine.interface.transaction import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.rule import Rule

@@ -154,6 +154,23 @@ class ReportedReading:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedFile:
+    """A photograph or document, and the hash of its bytes. `taken_at` is the local time of the camera."""
+
+    id: str
+    bucket: str
+    name: str
+    mimetype: str
+    size: int
+    sha256: str
+    width: int | None
+    height: int | None
+    taken_at: str | None
+    caption: str | None
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportedFinding:
     """A finding of the case. `is_late`: it is open after its deadline."""
 
@@ -169,6 +186,7 @@ class ReportedFinding:
     closed_at: str | None
     created_at: str
     is_late: bool
+    files: tuple[ReportedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +205,7 @@ class ReportGap:
 
 @dataclass(frozen=True, slots=True)
 class InspectionReport:
-    """What every report begins with. `made_on` is today."""
+    """What every report has. `made_on` is today, and `files` are those of the inspection itself."""
 
     kind: str
     made_on: str
@@ -195,6 +213,7 @@ class InspectionReport:
     building: ReportedBuilding
     owner: ReportedOwner
     inspector: ReportedInspector
+    files: tuple[ReportedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +270,13 @@ def front_of(readings: Sequence[ReportedReading]) -> tuple[ReportedReading, ...]
     return tuple(sorted(positives, key=lambda each: READING_METHODS.index(each.method)))
 
 
-def reported_finding(row: Row, now: datetime.datetime) -> ReportedFinding:
+def reported_files(rows: Sequence[Row]) -> tuple[ReportedFile, ...]:
+    return tuple(pick(ReportedFile, each) for each in rows)
+
+
+def reported_finding(row: Row, now: datetime.datetime, files: Sequence[Row]) -> ReportedFinding:
     is_late = row["status"] == OPEN and datetime.datetime.fromisoformat(row["due_at"]) < now
-    return pick(ReportedFinding, row, is_late=is_late)
+    return pick(ReportedFinding, row, is_late=is_late, files=reported_files(files))
 
 
 def by_severity(findings: Sequence[ReportedFinding]) -> tuple[FindingsOfSeverity, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from access.caller import Caller
 from access.functions import function
 from access.parameters import choice, required_parameter
-from access.policy import EVERY_ROLE
+from access.roles import EVERY_ROLE
 from engine import execute
 from engine.interface.transaction import Transaction
 from engine.query.catalog import catalog
@@ -36,6 +36,7 @@ from inspections.reports.content import (
     by_status,
     front_of,
     pick,
+    reported_files,
     reported_finding,
     reported_owner,
     reported_reading,
@@ -82,11 +83,14 @@ def read_report(
         "building": pick(ReportedBuilding, building, details),
         "owner": reported_owner(details, first(rows("clients", "id", [building.get("client_id")]))),
         "inspector": pick(ReportedInspector, first(rows("inspectors", "id", [visit.inspector_id]))),
+        "files": reported_files(rows("files", "inspection_id", [inspection_id], "created_at", "id")),
     }
     if (kind or (LEAD_REPORT if visit.inspection_type == LEAD else FINDINGS_REPORT)) == FINDINGS_REPORT:
+        of_case = rows("findings", "case_id", [visit.case_id], "due_at", "id")
+        files = rows("files", "finding_id", [each["id"] for each in of_case], "created_at", "id")
         findings = [
-            reported_finding(each, transaction.moment)
-            for each in rows("findings", "case_id", [visit.case_id], "due_at", "id")
+            reported_finding(each, transaction.moment, [file for file in files if file["finding_id"] == each["id"]])
+            for each in of_case
         ]
         return FindingsReport(
             FINDINGS_REPORT,

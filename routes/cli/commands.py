@@ -20,6 +20,7 @@ from engine.query.write.row_layout import ID_MAX
 from engine.schema.description import ENGINES, SQLITE
 from engine.schema.script import schema_script, write_schemas
 from engine.storage.server_lock import is_served
+from inspections.files import copies
 from models.errors import Fault
 from routes.cli.command import (
     TEXT,
@@ -31,7 +32,7 @@ from routes.cli.command import (
     print_line,
     print_result,
 )
-from routes.cli.files import checkpoint, claim_serving_lock
+from routes.cli.files import checkpoint, claim_serving_lock, file_store
 
 PASSWORD_NONE = "-"  # noqa: S105 - the word for none
 AHEAD_SECONDS_MIN = 5.0  # smaller differences are normal clock adjustments
@@ -116,8 +117,10 @@ def keys() -> None:
     help="How much of the file to read: all, as much as after an unclean stop, or nothing.",
 )
 def check(scan: str) -> None:
-    """Check the database: integrity, foreign keys, grants, versions, settings and file modes."""
+    """Check the database: integrity, foreign keys, grants, versions, settings, file modes and the bytes of files."""
     problems = database_check.check(database(), database_check.Scan(scan))
+    if not problems and scan == database_check.Scan.FULL.value:  # missing bytes are no reason to refuse a start
+        problems = copies.problems(database(), file_store(), reads_bytes=True)
     if problems:
         fail("; ".join(problems[:10]))
     try:

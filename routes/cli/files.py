@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from flask import Blueprint, current_app
 
+import settings
 from access.accounts.user_import import import_user
 from engine.current import database, reading
 from engine.interface.database import Database
@@ -26,6 +27,8 @@ from engine.query.catalog import catalog
 from engine.storage import file_copies
 from engine.storage.database import SqliteDatabase
 from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
+from inspections.files import copies
+from inspections.files.store import FileStore
 from models.errors import Fault
 from models.spreadsheets import BYTE_ORDER_MARK
 from routes.cli.command import (
@@ -47,7 +50,8 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 FILE = click.Path(path_type=Path, readable=False, allow_dash=True)
 """The command that opens the file reports its errors on one line."""
 
-bp = Blueprint("files", __name__, cli_group=None)
+PROBLEMS_MAX = 10
+bp = Blueprint("file_commands", __name__, cli_group=None)
 
 
 PlaceOf = Callable[[str, int], str]
@@ -137,6 +141,7 @@ def export_file(file: Path | None) -> None:
                 sys.stdout.flush()
             else:
                 import_export.write_archive(transaction, file)
+            say_where_bytes_are(transaction.value("SELECT count(*) FROM files"))
     except (database_check.MaintenanceError, file_copies.UnsoundCopy) as error:
         fail(str(error))
     except OSError as error:
@@ -179,37 +184,51 @@ def copy_database(url: str) -> None:
         fail(str(error))
     except Fault as fault:
         fail(str(fault))
+    say_where_bytes_are(counts["files"])
     print_result(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing")
 
 
 @bp.cli.command("backup", cls=RecoveryCommand)
 @click.argument("file", type=FILE)
 def back_up(file: Path) -> None:
-    """Write a checked copy of the database to FILE. The server may run meanwhile."""
+    """Write a checked copy of the database to FILE, and the bytes of files to FILE.files.
+
+    The server may run meanwhile.
+    """
     path = sqlite_path(database())
     require_separate_file(file)
     require_not_empty(file)
+    store, target = file_store(), FileStore(settings.files_folder(file))
     try:
+        copies.copy_new(store, target)  # before: the sweep may remove bytes whose row the copy still has
         backup.back_up(path, file, readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy)
+        copies.copy_new(store, target)
+        problems = copies.finish_backup(file, target)
     except (database_check.MaintenanceError, OSError) as error:
         fail(str(error))
+    warn_of_bytes(problems)
     print_result(f"{file}: {file.stat().st_size} bytes")
 
 
 @bp.cli.command("restore", cls=CreatingCommand)
 @click.argument("file", type=FILE)
 def restore(file: Path) -> None:
-    """Replace the database with the backup FILE and end every session. Stop the server first."""
+    """Replace the database with the backup FILE, and end every session. Stop the server first.
+
+    The bytes of files come from FILE.files.
+    """
     path = sqlite_path(database())
     lock = claim_serving_lock(path)
     database().close()
     try:
+        copies.restore(FileStore(settings.files_folder(file)), file_store(), like=path)
         backup.restore(file, path, database().clock)
     except (database_check.MaintenanceError, Fault, OSError) as error:
         lock.give_back()
         fail(str(error))
     adopt_replaced_file()
     lock.release()
+    warn_of_bytes(restored_problems())
     print_result("restored; all users must sign in again")
 
 
@@ -228,6 +247,31 @@ def compact() -> None:
         lock.give_back()
     adopt_replaced_file()
     print_result(f"{before} bytes before, {path.stat().st_size} now")
+
+
+def file_store() -> FileStore:
+    store: FileStore = current_app.extensions["walkthrough.files"]
+    return store
+
+
+def restored_problems() -> list[str]:
+    """Return the files of the database without bytes."""
+    try:
+        return copies.problems(database(), file_store(), reads_bytes=False)
+    except Fault:  # a backup of an earlier version, which the next start migrates
+        return []
+
+
+def warn_of_bytes(problems: list[str]) -> None:
+    """Say which files lack their bytes. The rows are complete."""
+    if problems:
+        click.echo(f"warning: {'; '.join(problems[:PROBLEMS_MAX])} ({len(problems)} in all)", err=True)
+
+
+def say_where_bytes_are(rows: int) -> None:
+    """Say that rows of files were written without their bytes."""
+    if rows:
+        click.echo(f"the bytes of {rows} files are not included: they are in {file_store().folder}", err=True)
 
 
 def claim_serving_lock(path: Path) -> ServingLock:

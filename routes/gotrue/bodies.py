@@ -124,7 +124,7 @@ def read_auth_body() -> bytes:
     return read_body(BODY_BYTES_MAX)
 
 
-def json_response(body: Object, headers: dict[str, str] | None = None) -> Response:
+def json_response(body: object, headers: dict[str, str] | None = None) -> Response:
     return Response(
         json.dumps(body, ensure_ascii=False, allow_nan=False),
         200,

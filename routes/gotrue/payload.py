@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
@@ -74,8 +75,13 @@ def read_object(body: bytes) -> Object:
 
 def load_body(schema: Schema, body: bytes) -> Object:
     """Return the fields of a body that a schema declares. Other keys are ignored, as in GoTrue."""
+    return load_values(schema, read_object(body))
+
+
+def load_values(schema: Schema, values: Mapping[str, object]) -> Object:
+    """Return the values that a schema declares. Raise InvalidBody."""
     try:
-        loaded: Object = schema.load(read_object(body), unknown=EXCLUDE)
+        loaded: Object = schema.load(values, unknown=EXCLUDE)
     except ValidationError as refused:
         messages: dict[str, list[str]] = refused.messages_dict
         name, wrong = next(iter(messages.items()))

@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app
 
 from access.decorators import public
 from engine.current import database, reading
+from inspections.files.store import FileStore
 from models.errors import Fault
 
 DISK_BYTES_FREE_MIN = 64 << 20
@@ -39,6 +40,9 @@ def ready() -> Response:
         return status_response(503, "the database does not answer")
     if not served.is_writable():
         return status_response(503, "the database cannot be written")
+    files: FileStore = current_app.extensions["walkthrough.files"]
+    if not files.is_writable():
+        return status_response(503, "the folder of files cannot be written")
     path = served.path
     if path is not None and shutil.disk_usage(path.parent).free < DISK_BYTES_FREE_MIN:
         return status_response(503, "the disk is almost full")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from functools import partial
 
@@ -33,20 +33,24 @@ from routes.postgrest.encoding import Undecodable, decode_pairs, decode_utf8
 from routes.postgrest.representation import Representation
 
 EXPOSED_HEADERS = (
-    "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied"
+    "Content-Range, X-Supabase-Api-Version, X-Total-Count, Link, Retry-After, Location, Preference-Applied, ETag,"
+    " Content-Disposition"
 )
 PREFLIGHT_SECONDS = "7200"
 ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE"
 HASH_MESSAGE = "A '#' in a request's target is written as %23"
 HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,2000}")
 
+STORAGE_PREFIX = "/storage/v1/"
+"""Below it, a name with an empty segment is an invalid name."""
+
 Renderer = Callable[[Fault], errors.RenderedFault]
 
 
-def register_middleware(app: Flask, sign_in_renderer: Renderer) -> None:
-    """Install the middleware. `sign_in_renderer` renders the faults of paths under /auth/v1."""
+def register_middleware(app: Flask, renderers: Mapping[str, Renderer]) -> None:
+    """Install the middleware. By prefix of a path: what renders its faults, if not as those of the data API."""
     app.url_map.merge_slashes = False
-    app.extensions["walkthrough.render"] = (errors.render_fault, sign_in_renderer)
+    app.extensions["walkthrough.renderers"] = renderers
     app.extensions["walkthrough.denials"] = DenialLog()
     app.wsgi_app = Proxied(with_common_headers(app.wsgi_app), app.config)  # type: ignore[method-assign]
     app.before_request(start_request)
@@ -68,7 +72,7 @@ def start_request() -> Response | None:
     if "#" in environ.get("RAW_URI", ""):
         # The server drops the fragment, which may contain the filters of a write.
         raise credential_fault() or requests.BadRequest(HASH_MESSAGE)
-    if "//" in path:
+    if "//" in path and not path.startswith(STORAGE_PREFIX):
         raise credential_fault() or requests.UnknownPath()
     is_preflight = "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in environ
     if environ["REQUEST_METHOD"] == "OPTIONS" and is_preflight:
@@ -139,8 +143,7 @@ def respond(representation: Representation) -> Response:
 
 
 def handle_fault(fault: Fault) -> Response:
-    data, sign_in = current_app.extensions["walkthrough.render"]
-    rendered = (sign_in if is_sign_in(request.path) else data)(fault)
+    rendered = (own_renderer(request.path) or errors.render_fault)(fault)
     g.refusal = type(fault).__name__
     if isinstance(fault, Denial):
         record_denial(fault)
@@ -159,6 +162,12 @@ def record_denial(fault: Fault) -> None:
 
 def is_sign_in(path: str) -> bool:
     return path.startswith("/auth/v1/")
+
+
+def own_renderer(path: str) -> Renderer | None:
+    """Return what renders the faults of a path; None for paths of the data API."""
+    renderers: Mapping[str, Renderer] = current_app.extensions["walkthrough.renderers"]
+    return next((render for prefix, render in renderers.items() if path.startswith(prefix)), None)
 
 
 def handle_http_exception(error: HTTPException) -> Response:
@@ -191,7 +200,7 @@ def credential_fault() -> Fault | None:
 
 def profile_fault() -> Fault | None:
     """Return the fault of an unknown schema in the request's headers, or None."""
-    if request.method == "OPTIONS" or is_sign_in(request.path):
+    if request.method == "OPTIONS" or own_renderer(request.path):
         return None
     try:
         requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
@@ -216,7 +225,7 @@ def unknown_path_fault(path: str) -> Fault:
 def handle_unexpected(error: Exception) -> Response:
     """Log an unexpected exception and respond with its incident id. The response contains nothing else."""
     incident = request_log.log_incident(error)
-    if is_sign_in(request.path):
+    if own_renderer(request.path):
         return handle_fault(Fault("Internal server error", f"incident {incident}"))
     body = errors.error_body("XX000", "Internal server error", f"incident {incident}", None)
     return Response(body, 500, {"Content-Type": "application/json; charset=utf-8"})

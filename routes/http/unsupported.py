@@ -18,7 +18,10 @@ NO_MFA: Final = "Multi-factor authentication and passkeys are not supported: sig
 
 SERVICES: Final = {
     "/realtime/v1": "Realtime is not supported: use polling, for example of /audit_log?id=gt.N.",
-    "/storage/v1": "Storage is not supported: store files elsewhere and keep their addresses in a text column.",
+    "/storage/v1/upload/resumable": "Resumable uploads are not supported: upload with POST /storage/v1/object.",
+    "/storage/v1/s3": "The S3 protocol is not supported: use /storage/v1/object.",
+    "/storage/v1/vector": "Vector buckets are not supported: use the buckets inspections, findings and buildings.",
+    "/storage/v1/iceberg": "Analytics buckets are not supported: read tables under /rest/v1.",
     "/functions/v1": "Edge Functions are not supported: call a function of the service under /rest/v1/rpc.",
     "/graphql/v1": "GraphQL is not supported: embed related rows with /rest/v1/TABLE?select=….",
 }

@@ -1,7 +1,7 @@
 """GET /reports/inspections/<id>: a report of a visible inspection as a page, or as JSON with the same content.
 
-The page is one file without scripts, whose style stands in it. The style is all that its policy allows, so the page
-makes no request. A browser prints it.
+The page is one file without scripts, whose style and images stand in it. They are all that its policy allows, so the
+page makes no request. A browser prints it. The page of the console fetches its images from the console.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import base64
 import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
@@ -21,33 +21,27 @@ from access.decorators import requires
 from access.parameters import Parameter, choice, required_parameter
 from engine.current import database, reading
 from engine.query.rule import Action
-from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, REPORT_KINDS, InspectionReport
+from inspections.faults import NoThumbnail
+from inspections.files.thumbnails import FORMATS, thumbnail
+from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, REPORT_KINDS, InspectionReport, ReportedFile
 from inspections.reports.reports import read_report
 from inspections.reports.rules import RULES
 from models import Inspection
 from models.types import BIGINT
+from models.vocabulary import JPEG
 from routes.http.middleware import respond
 from routes.postgrest import requests, results
 from routes.postgrest.media import REPORT, MediaType, parse_accept
 from routes.postgrest.representation import Representation, content_headers
+from routes.storage.state import file_store
 
 TEMPLATES: Final = {LEAD_REPORT: "report_lead.html", FINDINGS_REPORT: "report_findings.html"}
 STYLE: Final = (files("routes.reports") / "templates" / "report.css").read_bytes().removesuffix(b"\n")
 STYLE_HASH: Final = base64.b64encode(hashlib.sha256(STYLE).digest()).decode()
-CONTENT_SECURITY_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        f"style-src 'sha256-{STYLE_HASH}'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-HEADERS: Final = {
-    "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
-    "Referrer-Policy": "same-origin",
-}
+IMAGES_MAX: Final = 100
+"""The images within a page. Each has about 100 KB."""
+IMAGE_WIDTH: Final = 640
+EMBEDDED: Final = "data:"
 
 INSPECTION_ID: Final = required_parameter(BIGINT)
 KIND: Final = choice(REPORT_KINDS, required=False)
@@ -80,8 +74,48 @@ def chosen(name: str, parameter: Parameter) -> Any:
     return parameter.deserialize(request.args.get(name) or None)
 
 
-def report_page(report: InspectionReport, links: Sequence[tuple[str, str]] = ()) -> Response:
-    """Return the page of a report. `links` stand above it on a screen, and not on paper."""
+def security_policy(image_source: str) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src 'sha256-{STYLE_HASH}'",
+            f"img-src {image_source}",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+class EmbeddedImages:
+    """The images of a page as data: URIs, up to IMAGES_MAX."""
+
+    def __init__(self) -> None:
+        self.store = file_store()
+        self.count = 0
+
+    def __call__(self, file: ReportedFile) -> str:
+        """Return the source of an image; an empty text for a document, or for an image that cannot be shown."""
+        if file.mimetype not in FORMATS or self.count >= IMAGES_MAX:
+            return ""
+        self.count += 1
+        try:
+            image = thumbnail(self.store, file.sha256, IMAGE_WIDTH).read_bytes()
+        except (NoThumbnail, FileNotFoundError):
+            return ""
+        return f"data:{JPEG};base64,{base64.b64encode(image).decode()}"
+
+
+def report_page(
+    report: InspectionReport,
+    links: Sequence[tuple[str, str]] = (),
+    image: Callable[[ReportedFile], str] | None = None,
+    image_source: str = EMBEDDED,
+) -> Response:
+    """Return the page of a report. `links` stand above it on a screen, and not on paper.
+
+    `image` returns the URL of a photograph, or an empty text. `image_source` is where the policy allows images from.
+    """
     zone = database().time_zone
 
     def day_and_time(text: str | None) -> tuple[str, str]:
@@ -89,5 +123,12 @@ def report_page(report: InspectionReport, links: Sequence[tuple[str, str]] = ())
         moment = datetime.datetime.fromisoformat(text).astimezone(zone) if text is not None else None
         return (f"{moment:%Y-%m-%d}", f"{moment:%H:%M}") if moment is not None else ("", "")
 
-    body = render_template(TEMPLATES[report.kind], report=report, links=links, zone=zone, at=day_and_time)
-    return Response(body, 200, HEADERS)
+    body = render_template(
+        TEMPLATES[report.kind], report=report, links=links, zone=zone, at=day_and_time, image=image or EmbeddedImages()
+    )
+    headers = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": security_policy(image_source),
+        "Referrer-Policy": "same-origin",
+    }
+    return Response(body, 200, headers)

@@ -9,8 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import config
 from demo.passwords import with_passwords
+from demo.photographs import photographs
 from demo.portfolio import SEED, Portfolio, compose
+from inspections.files.store import FileStore, measure
 from serving.start.commands import CommandFailed, flask
 
 REQUESTS = (
@@ -55,9 +58,15 @@ def sign_in_line(url: str, apikey: str, email: str, password: str) -> str:
 
 
 def _load(environ: Mapping[str, str], portfolio: Portfolio) -> None:
-    """Import the portfolio through a pipe: its plain passwords must not reach a disk."""
+    """Import the portfolio through a pipe: its plain passwords must not reach a disk. Its photographs are drawn."""
+    drawn = photographs(portfolio["findings"], portfolio["buildings"])
+    store = FileStore(config.load(environ=environ)["FILES_DIR"])
+    for each in drawn:
+        temporary = store.new_temporary()
+        temporary.write_bytes(each.content)
+        store.keep(temporary, measure(temporary))
     try:
-        flask(environ, "import", "/dev/stdin", stdin=json.dumps(portfolio))
+        flask(environ, "import", "/dev/stdin", stdin=json.dumps({**portfolio, "files": [each.row for each in drawn]}))
     except CommandFailed as error:
         remedy = "remove instance/demo.db* to create the demonstration anew"
         raise CommandFailed(f"{error}; {remedy}") from error

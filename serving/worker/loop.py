@@ -21,7 +21,7 @@ import gunicorn.util
 from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
 from serving.worker import limits, refusal
-from serving.worker.connection import ClientConnection
+from serving.worker.connection import ClientConnection, UploadRules
 from serving.worker.head_cache import create
 from serving.worker.request import BufferedRequest
 from serving.worker.response import SingleWriteResponse
@@ -46,7 +46,8 @@ class BufferingWorker(StoppableWorker):
         self.serving: Queue = {}
         self.lingering: Queue = {}
         self._notified = 0.0
-        self.buffered = 0  # bytes of requests that arrived in pieces
+        self.buffered = [0, 0]  # bytes of requests that arrived in pieces, in memory and on disk
+        self.uploads: UploadRules | None = None
         self._next_sweep = 0.0
 
     def init_process(self) -> None:
@@ -54,6 +55,10 @@ class BufferingWorker(StoppableWorker):
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
         super().init_process()
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        self.uploads = getattr(self.wsgi, "extensions", {}).get("walkthrough.uploads")
 
     # The main loop
 
@@ -78,7 +83,7 @@ class BufferingWorker(StoppableWorker):
             client, server = ("unix:", 0), ("localhost", 80)
         sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
         self.nr_conns += 1
-        conn = ClientConnection(self.cfg, sock, client, server)
+        conn = ClientConnection(self.cfg, sock, client, server, self.uploads)
         self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
         self._watch(conn)
 
@@ -134,16 +139,18 @@ class BufferingWorker(StoppableWorker):
     def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()
         self._move(conn, self.receiving, conn.due(now))
-        self._count(conn, len(conn.pending) + len(conn.chunks))
-        if self.buffered > limits.BUFFERED_BYTES_MAX:
-            # Slow requests hold many bytes for long; a fast upload is soon whole.
-            held = sorted(self.receiving, key=lambda each: each.counted * (now - each.began))
-            while held and self.buffered > limits.BUFFERED_BYTES_MAX * 0.9:
-                self._refuse(held.pop(), 503)
+        self._count(conn, conn.held)
+        for kind, bytes_max in enumerate((limits.BUFFERED_BYTES_MAX, limits.UPLOADED_BYTES_MAX)):
+            if self.buffered[kind] > bytes_max:
+                # Slow requests hold many bytes for long; a fast upload is soon whole.
+                held = sorted(self.receiving, key=lambda each: each.counted[kind] * (now - each.began))
+                while held and self.buffered[kind] > bytes_max * 0.9:
+                    self._refuse(held.pop(), 503)
 
-    def _count(self, conn: ClientConnection, size: int) -> None:
-        self.buffered += size - conn.counted
-        conn.counted = size
+    def _count(self, conn: ClientConnection, held: tuple[int, int] = (0, 0)) -> None:
+        for kind, size in enumerate(held):
+            self.buffered[kind] += size - conn.counted[kind]
+        conn.counted = held
 
     def _refuse(self, conn: ClientConnection, status: int) -> None:
         path = conn.request.path if conn.request is not None else ""
@@ -156,7 +163,7 @@ class BufferingWorker(StoppableWorker):
         """Close soon. A client that is still sending would lose the response by a close now (RFC 9112, 9.6)."""
         was_served = conn.queue is self.serving
         conn.clear()
-        self._count(conn, 0)
+        self._count(conn)
         self._move(conn, self.lingering, time.monotonic() + limits.LINGER_SECONDS_MAX)
         try:
             conn.sock.shutdown(socket.SHUT_WR)
@@ -168,7 +175,7 @@ class BufferingWorker(StoppableWorker):
     def _close(self, conn: ClientConnection) -> None:
         conn.queue.pop(conn, None)
         conn.clear()
-        self._count(conn, 0)
+        self._count(conn)
         with suppress(KeyError, ValueError):
             self.poller.unregister(conn.sock)
         gunicorn.util.close(conn.sock)
@@ -210,9 +217,10 @@ class BufferingWorker(StoppableWorker):
         try:
             is_kept_alive = self._respond(conn, request)
         finally:
+            request.body.close()
             if not is_kept_alive:
                 self.method_queue.defer(self._linger, conn)
-            elif conn.pending or conn.counted or not self.alive:
+            elif conn.pending or any(conn.counted) or not self.alive:
                 self.method_queue.defer(self._resume, conn)
             else:
                 self._rest(conn, self.cfg.keepalive)
@@ -239,7 +247,7 @@ class BufferingWorker(StoppableWorker):
 
     def _resume(self, conn: ClientConnection) -> None:
         """In the main loop: continue with the bytes that arrived after a request."""
-        self._count(conn, 0)
+        self._count(conn)
         data, conn.pending = bytes(conn.pending), bytearray()
         self._rest(conn, self.cfg.keepalive if self.alive else limits.STOP_KEEPALIVE_SECONDS)
         if data:

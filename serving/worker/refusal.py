@@ -22,12 +22,18 @@ REFUSALS: Final = {
     500: ("XX000", "internal error"),
     501: ("0A000", "the transfer coding is not supported"),
     503: ("53200", "the server is receiving too many large requests"),
+    507: ("53100", "no room is left for the file"),
 }
 """status -> code, message. The codes are PostgreSQL's and PostgREST's."""
 
 AUTH_PATH: Final = "/auth/v1/"
 AUTH_CODES: Final = {400: "bad_json", 408: "request_timeout", 413: "request_too_large"}
 """status -> GoTrue's error code, where it has one."""
+
+STORAGE_PATH: Final = "/storage/v1/"
+STORAGE_CODES: Final = {413: "EntityTooLarge", 503: "SlowDown", 507: "InsufficientStorage"}
+STORAGE_MESSAGES: Final = {413: "Payload too large"}
+"""status -> Supabase's error code and message, where the data API has another one."""
 
 
 class Refused(Exception):
@@ -55,6 +61,10 @@ def compose(status_code: int, path: str = "") -> bytes:
     if path.startswith(AUTH_PATH):
         code = AUTH_CODES.get(status, "unexpected_failure")
         shape |= {"code": code, "error_code": code, "msg": message}
+    elif path.startswith(STORAGE_PATH):
+        code = STORAGE_CODES.get(status, "InvalidRequest")
+        message = STORAGE_MESSAGES.get(status, message)
+        shape = {"statusCode": str(status.value), "code": code, "error": status.phrase, "message": message}
     body = json.dumps(shape).encode()
     retry = "Retry-After: 1\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else ""
     head = (

@@ -9,7 +9,7 @@ from access.document import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicates import AnyOf
 from access.roles import Role
-from models import RESOURCES, AuditLog, Building, FindingEvent, Inspection, InspectionPlan
+from models import RESOURCES, AuditLog, Building, File, FindingEvent, Inspection, InspectionPlan
 from routes.functions.registry import FUNCTIONS
 
 
@@ -37,6 +37,9 @@ def test_super_admin_reads_all_rows_and_writes_all_except_those_of_the_service()
 
     for model in (AuditLog, FindingEvent, InspectionPlan):
         assert rules.pop(model) == Policy(read=predicates.every_row)
+    assert rules.pop(File) == Policy(
+        predicates.every_row, None, predicates.no_row, predicates.every_row, predicates.no_row
+    )
     assert set(rules.values()) == {EVERYTHING}
 
 

@@ -49,7 +49,26 @@ SELECTS = {
     ),
     "the same": (
         lambda c: c.from_("reports_lead").select("*").eq("id", 2),
-        [{**EMPTY_READING, "id": 2, "inspection_id": 2, "gun_id": 78, "result": "negative"}],
+        [
+            {
+                **EMPTY_READING,
+                "id": 2,
+                "inspection_id": 2,
+                "gun_id": 78,
+                "result": "negative",
+                "classification": "negative",
+                "taken_at": "2025-04-10T14:20:00+00:00",
+                "dwelling": "4B",
+                "room": "Bathroom",
+                "wall": "C",
+                "component": "Wall",
+                "substrate": "Plaster",
+                "condition": "intact",
+                "lead_mg_cm2": 0.3,
+                "qualifier": "<",
+                "voided": "Taken through wallpaper.",
+            }
+        ],
     ),
     "a cast": (
         lambda c: c.from_("buildings").select("id::text,floors::text").eq("id", 1),

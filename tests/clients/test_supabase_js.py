@@ -13,7 +13,7 @@ from tests.clients.server import Server, password_of
 from tests.conftest import DATASET
 from tests.support import tokens
 
-SUITES = ("read", "write", "rpc", "auth")
+SUITES = ("read", "write", "rpc", "auth", "storage")
 SUITE_SECONDS_MAX = 60
 NAME = re.compile(r'^test\("([^"]+)"', re.MULTILINE)
 

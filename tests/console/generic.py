@@ -8,9 +8,10 @@ from access import policy
 from access.roles import GrantProfile, Role
 from engine.query.rule import Action
 from models.fields import Model
+from models.types import UUID
 from routes.console.components.tables import Table, all_tables
 from routes.console.register import PAGES as MODULES
-from tests.conftest import DATASET
+from tests.conftest import DATASET, UNKNOWN_USER_ID
 
 assert MODULES, "the modules of the pages register their presentations"
 
@@ -50,9 +51,10 @@ def key_text(table: Table, row: Mapping[str, object]) -> str:
 
 
 def known_key(table: Table) -> str:
-    """Return the key of a row that Root reads: the first of the data set, if the table has rows there."""
+    """Return the key of a row that Root reads: the first of the data set, or a well-formed one of no row."""
     rows = ROWS.get(table.name)
-    return key_text(table, rows[0]) if rows else ",".join("1" for _ in table.relation.key)
+    types = [table.relation.attributes[each].type for each in table.relation.key]
+    return key_text(table, rows[0]) if rows else ",".join(UNKNOWN_USER_ID if each is UUID else "1" for each in types)
 
 
 def is_served(model: type[Model], action: Action) -> bool:

@@ -18,6 +18,8 @@ from tests.clients.server import KEYS
 from tests.conftest import MIA, MOE
 from tests.console.conftest import Service
 from tests.console.kinds_of_pages import PAGES
+from tests.support.photographs import photograph
+from tests.support.storage import PDF
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 
@@ -85,6 +87,12 @@ def long_names(service: Service) -> int:
     }.items():
         answer = httpx.patch(f"{service.url}/{path}", headers=HEADS, json=row)
         assert answer.status_code == 204, answer.text
+    for place in ("inspections/1/a.jpg", "findings/1/a.jpg", "findings/1/a.pdf", f"buildings/1/{half}.jpg"):
+        body = PDF if place.endswith(".pdf") else photograph(place)
+        answer = httpx.post(f"{service.url}/storage/v1/object/{place}", headers=HEADS, content=body)
+        assert answer.status_code == 200, answer.text
+    answer = httpx.patch(f"{service.url}/files?finding_id=eq.1", headers=HEADS, json={"caption": whole})
+    assert answer.status_code == 204, answer.text
     today = f"{datetime.now(UTC).date()}"
     visit = {
         "building_id": 1,
@@ -108,6 +116,14 @@ def test_pages_are_accessible_and_as_wide_as_each_screen(
     page.on("pageerror", lambda error: complaints.append(str(error)))
     visit = f"/console/inspections/{long_names}"
     pages = [*PAGES[who], "/console/sign-in"] if who != "mia" else ["/console/visits", visit, f"{visit}/close_visit"]
+    page.goto("/console/findings/1")
+    urls = {each.get_attribute("href") for each in page.locator(".gallery .picture").all()}
+    assert len(urls) == (0 if who == "mia" else 2)
+    pages += [
+        "/console/files",
+        *urls,
+        *(f"{url}/{form}" for url in urls for form in ("edit", "delete") if who == "root"),
+    ]
     found: list[tuple] = []
     for path in pages:
         page.goto(path)

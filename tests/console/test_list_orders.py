@@ -9,9 +9,17 @@ import pytest
 from models.vocabulary import SEVERITIES, UNITS
 from routes.console.components import lists
 from tests.console.generic import generic_pages
+from tests.console.test_photographs import send
+from tests.support.photographs import photograph
 
 LISTS = sorted({page.path for page in generic_pages() if page.suffix == ""})
 HEADINGS = re.compile(r'<th scope="col" class="([^"]*)"( aria-sort="[a-z]+")?>(?:<a href="([^"]+)">)?([^<]+)')
+
+
+@pytest.fixture(scope="module", autouse=True)
+def file_of_finding(browse_shared: Callable) -> None:
+    """Store a file: the data set has none."""
+    assert send(browse_shared("root"), "/console/findings/1", ("a.jpg", photograph("a"))).status_code == 303
 
 
 def headings(page: str) -> dict[str, tuple[str, str]]:

@@ -10,7 +10,7 @@ from flask import Flask
 
 from engine.interface.faults import TimedOut
 from inspections.reporting import chart
-from routes.reports.views import CONTENT_SECURITY_POLICY
+from routes.reports.views import security_policy
 from tests.conftest import ADA, BOB, MAX, MIA, MOE
 from tests.console.generic import generic_pages
 
@@ -91,6 +91,10 @@ PAGES = [
     ("/console/import/buildings", ADMINS),
     ("/console/import/reports_lead?inspection_id=2", ADMINS),
     ("/console/import/clients", ()),
+    ("/console/findings/photographs?ids=1", ALL_ROLES),
+    ("/console/files/x/delete", ()),
+    ("/console/files/x/original", ()),
+    ("/console/files/x/thumbnail/160", ()),
     ("/console/audit_log", ADMINS),
     ("/console/audit_log?relation=eq.inspections&row_key=eq.1", ADMINS),
     ("/console/account", ALL_ROLES),
@@ -159,7 +163,7 @@ def test_page_opens_for_permitted_roles_only(
     # A form of ticked rows leads back to its list, which says what to tick.
     assert answer.status_code in ((200,) if who in allowed else (303, 400, 403, 404))
     is_report = "/report" in path.replace("/reports_lead", "") and answer.status_code == 200
-    assert answer.headers.getlist("Content-Security-Policy") == [CONTENT_SECURITY_POLICY if is_report else POLICY]
+    assert answer.headers.getlist("Content-Security-Policy") == [security_policy("'self'") if is_report else POLICY]
     assert answer.headers["Cache-Control"] == "private, no-store"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert len(answer.data) < BYTES_MAX

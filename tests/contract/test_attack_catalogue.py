@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-ENTRIES = {"R": 20, "O": 18, "W": 24, "G": 15, "T": 18, "L": 11, "P": 13, "H": 15}
+ENTRIES = {"R": 20, "O": 18, "W": 24, "G": 15, "T": 18, "L": 11, "P": 13, "H": 15, "F": 11}
 
-NAMED = re.compile(r"^def test_([ROWGTLPH][0-9]{2})_", re.MULTILINE)
+NAMED = re.compile(r"^def test_([ROWGTLPHF][0-9]{2})_", re.MULTILINE)
 
 
 def test_every_catalogue_entry_has_a_test() -> None:

@@ -12,9 +12,6 @@ UNKNOWN = "00000000-0000-4000-8000-000000000099"
 CALLS = [
     ("GET", "/realtime/v1/websocket?apikey=x&vsn=2.0.0", "polling"),
     ("POST", "/realtime/v1/api/broadcast", "polling"),
-    ("POST", "/storage/v1/object/list/photos", "Storage"),
-    ("POST", "/storage/v1/object/photos/a/b.png", "Storage"),
-    ("GET", "/storage/v1/bucket", "Storage"),
     ("POST", "/functions/v1/hello", "rpc"),
     ("POST", "/graphql/v1", "GraphQL"),
     ("POST", "/auth/v1/otp", "password"),

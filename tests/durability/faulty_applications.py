@@ -3,15 +3,18 @@
 The service has no settings for these faults. `gunicorn "tests.durability.faulty_applications:NAME()"` serves one.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from app import create_app
 from engine.current import database
 from engine.storage import sqlite, wal
 from engine.storage.commit_group import CommitGroup
+from inspections.files.store import FileStore, KeptBytes, sync_folder
 from inspections.visits import InspectionRule
 
 CHECKPOINT_PAGES = 20
@@ -113,3 +116,55 @@ def next_inspection_in_own_transaction() -> Any:
 
     InspectionRule.updated = update_later  # type: ignore[method-assign]
     return create_app()
+
+
+# Files
+
+
+def row_before_bytes() -> Any:
+    """Commit the row of a file, then keep its bytes."""
+    keep = FileStore.keep
+
+    def keep_later(store: FileStore, temporary: Path, kept: KeptBytes) -> None:
+        aside = temporary.with_name(f"{temporary.name}.later")
+        temporary.rename(aside)
+        threading.Timer(WRITE_DELAY_SECONDS, keep, (store, aside, kept)).start()
+
+    FileStore.keep = keep_later  # type: ignore[method-assign]
+    FileStore.has = lambda store, kept: True  # type: ignore[method-assign]
+    return create_app()
+
+
+def files_beside_the_database() -> Any:
+    """No fault: files and uploads in progress are in one folder, which the shim watches."""
+    made = FileStore.__init__
+
+    def make(store: FileStore, folder: Path) -> None:
+        made(store, folder)
+        store.incoming = folder
+
+    FileStore.__init__ = make  # type: ignore[method-assign]
+    return create_app()
+
+
+def bytes_without_sync() -> Any:
+    """The bytes of a file are not synced before its row."""
+
+    def keep(store: FileStore, temporary: Path, kept: KeptBytes) -> None:
+        temporary.replace(store.path(kept.sha256))
+        sync_folder(store.folder)
+
+    FileStore.keep = keep  # type: ignore[method-assign]
+    return files_beside_the_database()
+
+
+def names_without_sync() -> Any:
+    """The name of a file is not synced before its row."""
+
+    def keep(store: FileStore, temporary: Path, kept: KeptBytes) -> None:
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(store.path(kept.sha256))
+
+    FileStore.keep = keep  # type: ignore[method-assign]
+    return files_beside_the_database()

@@ -110,7 +110,7 @@ def integrity_problems(connection: driver.Connection) -> list[str]:
 
 
 def main(port: str, file: str, first: str, count: str, threads: str, mode: str = "") -> None:
-    load = Load(int(port), int(first), int(count), int(threads), early=mode == "early")
+    load = Load(int(port), int(first), int(count), int(threads), **({"early": True} if mode == "early" else {}))
     load.file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     load.start()
     for thread in load.threads:

@@ -86,6 +86,7 @@ class Served:
     directory: Path
     application: str = SHIPPED
     watched: dict[str, str] = field(default_factory=dict)
+    settled: dict[str, str] = field(default_factory=dict)
     settings: str = "gunicorn.conf.py"
     port: int = 0
     output: int | None = None  # a descriptor that replaces the log file
@@ -111,6 +112,7 @@ class Served:
             "SERVICE_KEY": tokens.SERVICE_KEY,
             "LOG_LEVEL": "warning",
             **self.watched,
+            **self.settled,
         }
 
     def start(self) -> float:

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,14 +54,19 @@ class Outcome:
 
 
 def record_load(
-    served: Served, writes: int, *, early: bool = False, sync_microseconds: int = 0
+    served: Served,
+    writes: int,
+    *,
+    early: bool = False,
+    sync_microseconds: int = 0,
+    module: str = "tests.durability.load",
 ) -> tuple[shim.Disk, list]:
     """Run the service under load; return the disk before the load, and the log."""
     log = served.directory.parent / "cut.log"
     disk = shim.Disk(served.directory)
     served.watched = shim.environment(served.directory, log, sync_microseconds=sync_microseconds)
     with serving(served):
-        command = [sys.executable, "-m", "tests.durability.load", str(served.port)]
+        command = [sys.executable, "-m", module, str(served.port)]
         words = [str(served.directory / shim.ACK), "1", str(writes), str(THREADS)]
         done = subprocess.run(
             [*command, *words, *(["early"] if early else [])],
@@ -77,7 +83,9 @@ def record_load(
     return disk, shim.records(log)
 
 
-def cut_repeatedly(disk: shim.Disk, records: list, cuts: int, seed: int, scratch: Path) -> Outcome:
+def cut_repeatedly(
+    disk: shim.Disk, records: list, cuts: int, seed: int, scratch: Path, check: Callable | None = None
+) -> Outcome:
     """Cut at random moments after the first acknowledgement, and check the files that each cut leaves."""
     dice = random.Random(seed)
     first = next(number for number, record in enumerate(records) if record.op == b"C" and record.data == b"ACK")
@@ -89,7 +97,7 @@ def cut_repeatedly(disk: shim.Disk, records: list, cuts: int, seed: int, scratch
         at = moment
         left = shim.empty_directory(scratch)
         disk.cut(random.Random(seed * 1_000_003 + number), left)
-        outcome.add(file_problems(left, set(disk.acked), starts=number % CUTS_PER_START == 0))
+        outcome.add((check or file_problems)(left, set(disk.acked), starts=number % CUTS_PER_START == 0))
     return outcome
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from engine.schema.script import COMMITTED, schema_script
 from models import RESOURCES, credential
-from models.fields import indexes_of, parent_of
+from models.fields import indexes_of, parents_of
 from models.types import TEXT, TEXT_BYTES_MAX
 from tests.support import databases
 from tests.support.applications import open_app
@@ -92,6 +92,10 @@ def test_committed_schema_is_the_generated_one(engine: str) -> None:
     assert COMMITTED[engine].read_text(encoding="utf-8") == schema_script(engine)
 
 
+def bytes_max(column: sa.Column) -> int:
+    return column.info["column"].bytes_max or TEXT_BYTES_MAX
+
+
 @pytest.mark.parametrize("engine", COMMITTED)
 def test_every_text_column_has_a_length_check(engine: str) -> None:
     """Indexes and response limits rely on it for rows of every writer."""
@@ -105,7 +109,8 @@ def test_every_text_column_has_a_length_check(engine: str) -> None:
         if column.info["column"].type is TEXT
         and not (column.info["column"].hidden or column.info["column"].allowed_values)
         and not re.search(
-            rf"CONSTRAINT {name}_{column.name}_check\s+CHECK \({size.format(column.name)} <= {TEXT_BYTES_MAX}\)", script
+            rf"CONSTRAINT {name}_{column.name}_check\s+CHECK \({size.format(column.name)} <= {bytes_max(column)}\)",
+            script,
         )
     ]
 
@@ -156,7 +161,7 @@ def test_foreign_keys_equal_the_model(made: pathlib.Path, name: str) -> None:
 def pairs_of(model: type | None, key: sa.ForeignKey) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield the columns of a foreign key. That of a row's client includes the client, unless triggers replace it."""
     parent = key.column.table.name
-    is_tenant = model is not None and parent_of(model) is key
+    is_tenant = model is not None and any(each is key for each in parents_of(model))
     update = "CASCADE" if is_tenant else key.onupdate or "NO ACTION"
     yield key.parent.name, parent, key.column.name, update, key.ondelete or "NO ACTION"
     if is_tenant and (databases.SERVER is not None or RESOURCES[parent].sqlite_compound_key):

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from access.roles import Role
 from access.session import calendar_digest
 from routes.console.session.session_cookie import CookieSigner, SessionCookie
+from tests.safety.files_of_worlds import BUCKETS, file_id
 from tests.safety.request_generator import RequestGenerator
 from tests.safety.service_instances import NOW_SECONDS, HttpRequest, ServiceInstance, make_request
 from tests.safety.vocabulary import Vocabulary, escaped
@@ -140,6 +141,9 @@ class AccountRequestGenerator(RequestGenerator):
             f"/access?q={word}", f"/access?who={word}", "/access?people=1&buildings=1",
             f"/why?person={user_name}&kind=building&key={building}",
             f"/why?person={user_name}&kind=inspection&key={inspection}",
+            f"/audit_log?is_actor_id={escaped(self.random_value('users', 'email'))}",
+            f"/inspections/change/{self.rng.choice(('inspector_id', 'status'))}?ids={inspection}",
+            f"/schedules/apply?buildings=id%3Deq.{building}",
         ))  # fmt: skip
         return make_request("GET", f"/console{path}", cookie=self.cookie)
 
@@ -153,6 +157,9 @@ class AccountRequestGenerator(RequestGenerator):
             ("buildings", ("clients(name).asc", "city.desc")),
             ("schedules", ("buildings(name).desc", "unit.asc")),
             ("reports_lead", ("inspections(date_visited).desc",)),
+            ("calibration_checks", ("inspections(date_visited).asc",)),
+            ("inspection_plans", ("due_on.asc", "inspections(date_visited).desc")),
+            ("xrf_instruments", ("make.desc", "clients(name).asc")),
             ("finding_events", ("findings(description).asc", "users(name).desc")),
             ("client_manager_building_access", ("manager_id_row(name).asc", "assigned_by_row(name).desc")),
             ("people", ("clients(name).asc", "role.desc")),
@@ -172,9 +179,27 @@ class AccountRequestGenerator(RequestGenerator):
         suffix = ".csv" if self.chance(0.2) else ""
         return make_request("GET", f"/console/{path}{suffix}?{query}", cookie=self.cookie)
 
+    def console_file(self) -> HttpRequest:
+        """Return a page, the bytes or a form of a file, or a report with photographs."""
+        bucket = self.rng.choice(BUCKETS)
+        key = self.random_value(bucket)
+        url = f"/console/files/{file_id(bucket, key)}"
+        path = self.rng.choice((
+            url, f"{url}/original", f"{url}/thumbnail/160", f"{url}/edit", f"{url}/delete", f"/console/{bucket}/{key}",
+            "/console/files", f"/console/files?q=image+{self.rng.randrange(99)}", "/console/files.csv",
+            f"/console/inspections/{self.random_value('inspections')}/report?kind=findings",
+        ))  # fmt: skip
+        if self.chance(0.7):
+            return make_request("GET", path, cookie=self.cookie)
+        path, fields = self.rng.choice((
+            (f"{url}/edit", {"caption": "New"}), (f"{url}/delete", {}), (f"/console/{bucket}/{key}/files", {}),
+        ))  # fmt: skip
+        return self.form_request(path, fields)
+
     def console_form(self) -> HttpRequest:
         building, inspection = self.random_value("buildings"), self.random_value("inspections")
         user_id, reading = self.random_user_id(), self.random_value("reports_lead")
+        inspector = self.random_value("inspectors")
         pairs = [f"{self.random_user_id()}:{self.random_value('buildings')}" for _ in range(3)]
         kind = self.rng.choice(("building", "inspection"))
         key = building if kind == "building" else inspection
@@ -190,6 +215,8 @@ class AccountRequestGenerator(RequestGenerator):
             (f"/inspections/{inspection}/access", {"person": self.random_user_name(), "do": "take"}),
             (f"/buildings/{building}/access", {"person": self.random_user_name(), "do": "give"}),
             (f"/buildings/{building}/access", {"person": self.random_user_name(), "do": "take"}),
+            ("/inspections/change/inspector_id", {"ids": inspection, "inspector_id": inspector}),
+            ("/inspections/change/inspector_id/confirm", {"edit": f":{inspector}:{inspection}"}),
             ("/reports_lead/new", {"inspection_id": inspection, "result": "negative"}),
             (f"/reports_lead/{reading}/edit", {"inspection_id": inspection, "result": "positive"}),
             (f"/client_manager_{kind}_access/{user_id},{key}/delete", {}),
@@ -200,10 +227,12 @@ class AccountRequestGenerator(RequestGenerator):
             ("/devices", {"person": self.random_user_name(), "name": "Hall", "days": 999}),
             (f"/devices/{device_id(user_id)}/revoke", {}),
         ))  # fmt: skip
+        return self.form_request(f"/console{path}", fields)
+
+    def form_request(self, path: str, fields: dict) -> HttpRequest:
         csrf = SIGNER.sign(f"session {SESSION_ID}")
         body = urlencode({"csrf": csrf, **fields}, doseq=True).encode()
-        headers = {"content_type": FORM_TYPE, "cookie": self.cookie}
-        return make_request("POST", f"/console{path}", body, **headers)
+        return make_request("POST", path, body, content_type=FORM_TYPE, cookie=self.cookie)
 
 
 def device_id(user_id: object) -> str:

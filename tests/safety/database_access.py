@@ -20,6 +20,8 @@ SEQUENCED_TABLES = (
     "schedules", "findings", "finding_events",
 )  # fmt: skip
 SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "api_keys", "credentials")
+EMPTIED_TABLES = ("files", *SIGN_IN_TABLES)
+"""The tables without rows in a loaded world."""
 
 
 class DirectDatabaseAccess(ABC):
@@ -88,7 +90,7 @@ class SqliteAccess(DirectDatabaseAccess):
             for table in reversed(MODELLED_TABLES):
                 others = " WHERE id <> :id" if table == "users" else ""
                 self.sql(f"DELETE FROM {table}{others}", {"id": root["id"]})
-            for table in (*SIGN_IN_TABLES, "sqlite_sequence"):
+            for table in (*EMPTIED_TABLES, "sqlite_sequence"):
                 self.sql(f"DELETE FROM {table}")
             changes = ", ".join(f"{column} = :{column}" for column in COLUMNS["users"])
             self.sql(f"UPDATE users SET {changes} WHERE id = :id", root)
@@ -158,7 +160,7 @@ class PostgresqlAccess(DirectDatabaseAccess):
     def load(self, rows: dict[str, list[dict]]) -> None:
         with self.connection.transaction():
             self.sql("SET LOCAL session_replication_role = replica")
-            for table in (*SIGN_IN_TABLES, "audit_log", *MODELLED_TABLES):
+            for table in (*EMPTIED_TABLES, "audit_log", *MODELLED_TABLES):
                 self.sql(f"DELETE FROM {table}")
             for table in MODELLED_TABLES:
                 self.sql(

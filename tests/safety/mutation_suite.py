@@ -10,6 +10,7 @@ from access.roles import GrantProfile, Role
 from tests.conftest import ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
+from tests.safety.probes_of_files import FILE_PROBES
 from tests.safety.probes_of_lead import LEAD_PROBES
 from tests.safety.probes_of_rows import (
     AFTER_ROOT_WRITES,
@@ -85,6 +86,7 @@ def all_probes(instance: ServiceInstance) -> list[Probe]:
         REINSPECTION,
         IMPORT,
         *LEAD_PROBES,
+        *FILE_PROBES,
         *GRANT_CASCADE_PROBES,
         *OTHER_PROBES,
         *route_probes(instance),

@@ -7,11 +7,12 @@ from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
 from engine.query.write import plan as mutate
 from inspections import cases, findings, schedules, visits
+from inspections.files import listing, records
 from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
 
 MODULES = (
     plan, mutate, building_statistics, chart, dashboard, due_summary, status_counts, assignments, explain, findings,
-    policy, cases, schedules, session, visits,
+    policy, cases, schedules, session, visits, listing, records,
 )  # fmt: skip
 PLAN_CACHES = [
     found

@@ -15,7 +15,7 @@ from flask import g
 from access import decorators, policy, predicates
 from access.caller import SERVICE_CALLER
 from access.functions import Function
-from access.policy import POLICIES, Policy
+from access.policy import FILE_WRITES, POLICIES, Policy
 from access.predicates import CALLER, AllOf, AnyOf, Predicate, alias, equals, every_row, in_subquery, no_row
 from access.roles import GrantKind, GrantProfile, Role
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
@@ -77,6 +77,8 @@ def write_mutants(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
     for action, chosen in own.items():
         for name, predicate in variants(chosen):
             yield policy_mutant(model, role, replace(each, **{action: predicate}), f"{action}, {name}", "write")
+    if len(own) == 3:  # `write` decides nothing
+        return
     if each.write is None:
         for name, predicate in (("every row", every_row), ("what is read", each.read)):
             if predicate is no_row:  # gives no privilege, as before
@@ -91,6 +93,16 @@ def write_mutants(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
         yield policy_mutant(model, role, changed, f"write, {name}", "write")
     for name, predicate in variants(each.check or each.write):
         yield policy_mutant(model, role, replace(each, check=predicate), f"check, {name}", "write")
+
+
+def file_write_mutants() -> Iterator[Mutant]:
+    for role, predicate in FILE_WRITES.items():
+        for name, changed in variants(predicate):
+
+            def apply(patch: Patch, instance: ServiceInstance, role: Role = role, new: Predicate = changed) -> None:
+                patch.setitem(FILE_WRITES, role, new)
+
+            yield Mutant(f"FILE_WRITES of {role.value}: {name}", ("files", "write", CAST_NAMES[role]), apply)
 
 
 def variants(predicate: Predicate) -> Iterator[tuple[str, Predicate]]:
@@ -285,6 +297,7 @@ def is_trigger(mutant: Mutant) -> bool:
 def all_mutants(instance: ServiceInstance) -> list[Mutant]:
     return [
         *policy_mutants(),
+        *file_write_mutants(),
         *IMPLIED_BY_MUTANTS,
         *function_mutants(),
         *OTHER_MUTANTS,

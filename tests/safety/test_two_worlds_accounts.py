@@ -24,7 +24,9 @@ from engine.query.rule import Action
 from models.types import InvalidInput
 from routes.console.components import queries, row_choice, user_choice
 from routes.console.components.list_query import SEARCH_EMBED
+from routes.console.pages import audit_log
 from tests.safety.account_request_generator import AccountRequestGenerator, insert_session_state
+from tests.safety.files_of_worlds import insert_files
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.plan_caches import clear_plan_caches
@@ -39,6 +41,7 @@ from tests.safety.test_two_worlds import (
 from tests.safety.vocabulary import Vocabulary
 from tests.safety.world_pairs import indistinguishable_world, random_unique_world, visible_rows
 
+FILE_PAIRS_PER_WORLD = 8
 PAIRS_PER_WORLD = 50
 COMMIT_SEEDS = range(1, scaled_count(12) + 1)
 LONG_BLOCKS = [range(first, first + 100) for first in range(1_000, 2_000, 100)]
@@ -78,14 +81,18 @@ def compare_worlds(
     for position, (instance, each) in enumerate(zip(instances, worlds, strict=True)):
         instance.load(each)
         insert_session_state(instance, each, user, seen["users"], f"{seed} {position}")
+        insert_files(instance, each, seen, f"{seed} {position}")
     kept = [with_hidden_values(each, user) for each in worlds]
     comparison = WorldComparison(seed, user, instances, kept, spies, PairedUuids(uuid_source))
     generator = AccountRequestGenerator(rng, Vocabulary.from_worlds(seen, *worlds), user, seen["users"])
     with pytest.MonkeyPatch.context() as patch:
         if seed % 2:
             patch.setattr(row_choice, "CHOICES_MAX", 0)
+            patch.setattr(audit_log, "USERS_LISTED_MAX", 0)
         for _ in range(PAIRS_PER_WORLD):
             comparison.compare(generator.request())
+        for _ in range(FILE_PAIRS_PER_WORLD):
+            comparison.compare(generator.console_file())
     comparison.compare(AUDIT_LOG_REQUEST)
     return comparison.statuses
 

@@ -12,8 +12,8 @@ from tests.style import structure
 from tests.style.sources import files, name, nodes
 
 OTHER_FOLDERS = {"bench", "demo", "tests"}
-PRODUCT_LINES_MAX = 45_500
-PRODUCT_MODULES_MAX = 330
+PRODUCT_LINES_MAX = 50_000
+PRODUCT_MODULES_MAX = 360
 BENCHMARK_LINES_MAX = 1_800
 FILE_LINES_MAX = 400
 

@@ -23,6 +23,7 @@ from models.errors import Fault
 from routes.functions.registry import FUNCTIONS
 from routes.gotrue import errors as gotrue_errors
 from routes.postgrest import conditions, errors
+from routes.storage import errors as storage_errors
 from tests.style import structure
 from tests.style.sources import files, name, nodes
 
@@ -178,7 +179,7 @@ def test_every_error_class_has_a_status() -> None:
     for module in structure.modules():
         if structure.package(module) in {"models", "engine", "access", "inspections", "routes"}:
             import_module(module)
-    mapped = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys()
+    mapped = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys() | storage_errors.STATUSES.keys()
 
     unmapped = {
         each.__name__

@@ -28,6 +28,7 @@ OTHER_MEANINGS: Mapping[str, set[str]] = {
     "routes/console/pages/schedules.py": {"open", "made"},  # an embed, and a key of a function's result
     "routes/console/pages/findings.py": {"week"},  # a quick filter
     "routes/console/pages/inspections.py": {"month", "year"},
+    "routes/openapi/views.py": {"image/png"},
 }
 """By file: words that mean something else there."""
 

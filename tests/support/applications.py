@@ -27,9 +27,14 @@ def open_app(file: pathlib.Path, **config: object) -> object:
         "SECRET_KEY": tokens.SECRET_KEY,
         "ANON_KEY": tokens.ANON_KEY,
         "SERVICE_KEY": tokens.SERVICE_KEY,
+        "FILES_DIR": folder_of_files(file),
         **config,
     }
     return databases.register_app(create_app(settings), file)
+
+
+def folder_of_files(file: pathlib.Path) -> pathlib.Path:
+    return file.with_name(f"{file.name}.files")
 
 
 def import_rows(app: object, file: pathlib.Path) -> None:
@@ -93,9 +98,12 @@ def switch_database(app: object, file: pathlib.Path) -> None:
     """Make an application serve another database."""
     from engine.maintenance.check import ensure_schema
     from engine.open import open_database
+    from inspections.files.store import FileStore
     from routes.http import metrics
 
     app.config["DATABASE_URL"] = databases.url(file)
+    app.config["FILES_DIR"] = folder_of_files(file)
+    app.extensions["walkthrough.files"] = FileStore(folder_of_files(file))
     app.extensions["walkthrough"] = database = open_database(databases.url(file))
     databases.register_app(app, file)
     app.extensions["walkthrough.clock"] = database.clock

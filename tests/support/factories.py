@@ -11,6 +11,7 @@ from engine.query.catalog import Attribute, Relation, catalog
 from models.fields import ColumnDefault
 from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from tests.conftest import DATASET
+from tests.inspections.file_world import Files
 
 Row = dict[str, object]
 
@@ -137,6 +138,8 @@ class RowFactory:
 
         The service writes some tables: a new row of their parent creates theirs.
         """
+        if table == "files":
+            return self.create_file("inspections")
         if table in WRITTEN_BY_SERVICE:
             parent, column, source = WRITTEN_BY_SERVICE[table]
             made = self.create(parent)
@@ -145,6 +148,12 @@ class RowFactory:
         assert made.status == 201, made.text
         [row] = made.json
         return row
+
+    def create_file(self, bucket: str) -> Row:
+        app = self.root.database.app_for("POST", "/")
+        files = Files(lambda who: self.root, app.extensions["walkthrough.files"], "root")
+        made = files.put(f"{bucket}/{self.create(bucket)['id']}/{next(self.numbers)}.jpg")
+        return self.root.get(f"/files?id=eq.{made.id}").json[0]
 
     def row(self, table: str) -> Row:
         """Return a row of the client, the same at each call. It is created at the first one."""

@@ -171,6 +171,35 @@ def sees_event(world, user, event):
     return bool(finding) and visible(world, user, "findings", finding)
 
 
+def row_of_file(world, file):
+    """Return the table of the row that a file belongs to, and the row."""
+    [table] = [table for table in ("inspections", "findings", "buildings") if file[f"{table[:-1]}_id"] is not None]
+    return table, find(world, table, file[f"{table[:-1]}_id"])
+
+
+def sees_file(world, user, file):
+    table, row = row_of_file(world, file)
+    return visible(world, user, table, row)
+
+
+def writes_file(world, user, file):
+    """Return whether the user stores, moves and removes the file, and changes its caption."""
+    table, row = row_of_file(world, file)
+    if user["role"] == SUPER:
+        return True
+    if user["role"] == ADMIN:
+        client_id = row["client_id"] if table == "buildings" else client_of_file(world, table, row)
+        return client_id == user["client_id"]
+    if table == "buildings":
+        return False
+    inspection = row if table == "inspections" else find(world, "inspections", row["inspection_id"])
+    return is_own_visit(world, user, inspection)
+
+
+def client_of_file(world, table, row):
+    return client_of_part(world, {"inspection_id": row["id" if table == "inspections" else "inspection_id"]})
+
+
 def sees_inspector(world, user, inspector):
     if user["role"] == ADMIN:
         return True

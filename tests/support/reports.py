@@ -66,6 +66,7 @@ def lead_report(
         pick(ReportedBuilding, {**BUILDING, **parts.get("building", {})}),
         pick(ReportedOwner, {**OWNER, **parts.get("owner", {})}),
         pick(ReportedInspector, {**INSPECTOR, **parts.get("inspector", {})}),
+        (),
         rule,
         CITATIONS[rule],
         STANDARD_MG_CM2,

@@ -51,6 +51,9 @@ def test_documented_defaults():
         "FINDING_DEADLINES": {
             "life_threatening": (24, "h"), "severe": (24, "h"), "moderate": (30, "d"), "low": (60, "d")
         },
+        "FILES_DIR": config.PROJECT / "instance" / "files",
+        "FILE_BYTES_MAX": 20 << 20,
+        "FILES_BYTES_MAX": 10 << 30,
     }  # fmt: skip
 
 
@@ -58,6 +61,14 @@ def test_default_database_is_in_instance():
     settings = config.load({"SECRET_KEY": SECRET}, {})
 
     assert settings["DATABASE_URL"] == f"sqlite:///{config.PROJECT}/instance/walkthrough.db"
+
+
+def test_folder_of_files_is_beside_the_database():
+    given = {"SECRET_KEY": SECRET, "DATABASE_URL": "sqlite:////srv/a.db"}
+
+    assert config.load(given, {})["FILES_DIR"] == Path("/srv/a.db.files")
+    assert config.load(given, {"FILES_DIR": "/mnt/files"})["FILES_DIR"] == Path("/mnt/files")
+    assert config.load(given, {"FILES_DIR": "files"})["FILES_DIR"] == config.PROJECT / "files"
 
 
 def test_relative_database_path_is_relative_to_project(monkeypatch, tmp_path):

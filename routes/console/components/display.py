@@ -100,8 +100,13 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     chosen = [place for place in wide_places if headings[place].sort == table.presentation.slim]
     wide = next(iter((chosen if table.presentation.slim else []) or wide_places), 0)
     if wide:
-        cells = [[replace(row[0], slim=short(row[wide].text, LONG_CHARACTERS_MIN)), *row[1:]] for row in cells]
+        cells = [[replace(row[0], slim=slim_text(row[wide].text)), *row[1:]] for row in cells]
     return Shown(headings, cells, [table.key_text(row) for row in rows])
+
+
+def slim_text(text: str) -> str:
+    """Return a text that has one line. A short one keeps the isolates of its names."""
+    return text if len(text) < LONG_CHARACTERS_MIN else short(text, LONG_CHARACTERS_MIN)
 
 
 def sort_column(table: Table, attribute: Attribute) -> str:
@@ -209,6 +214,6 @@ def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]
 def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     cell = value_cell(table, caller, attribute, row)
     reference = table.references.get(attribute.name)
-    if reference is not None and reference == table.parent and row[reference.embed] is None:
+    if reference is not None and reference == table.parent and row[reference.embed] is None and row[attribute.name]:
         return Cell(f"Not visible: you were granted only this {table.noun}.")
     return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell

@@ -31,6 +31,7 @@ from routes.http import request_log
 from routes.http.middleware import handle_http_exception
 from routes.postgrest import errors
 from routes.postgrest.requests import UnknownPath
+from routes.storage import errors as storage_errors
 
 TITLES: Final = {
     400: "Invalid request",
@@ -217,7 +218,9 @@ def fault_status(fault: Fault) -> int:
         return FAULT_STATUSES[type(fault)]
     status = errors.lookup(type(fault))[0]
     if status == 500 and type(fault) is not Fault:
-        # Faults of sign-in and of its users are in the GoTrue table only.
+        # Faults of files are in Storage's table only, those of sign-in and of its users in GoTrue's.
+        if type(fault) in storage_errors.STATUSES:
+            return storage_errors.render_fault(fault).status
         return sign_in_errors.render_fault(fault).status
     return status
 
@@ -232,7 +235,9 @@ def fault_message(fault: Fault) -> str:
         return "The e-mail address or the password is wrong."
     if isinstance(fault, person.InvalidEmail):
         return "This is no e-mail address."
-    if isinstance(fault, RowDenied):
+    if isinstance(fault, faults.FileTooLarge):
+        return "The file is too large"
+    if isinstance(fault, RowDenied | faults.FileDenied):
         return "You are not allowed to make this change."
     if isinstance(fault, policy.PermissionDenied):
         return denial_message(g.get("denied"), g.get("caller"))
@@ -265,7 +270,7 @@ def is_client_error(fault: Fault) -> bool:
     """Return whether the user can correct the input that caused the fault."""
     if isinstance(fault, policy.PermissionDenied | RefusedClaims | SignInRequired):
         return False
-    return fault_status(fault) in (400, 403, 404, 409, 422, 429)
+    return fault_status(fault) in (400, 403, 404, 409, 413, 415, 422, 429)
 
 
 def is_shown_in_form(fault: Fault) -> bool:
@@ -273,4 +278,4 @@ def is_shown_in_form(fault: Fault) -> bool:
 
     This holds for faults that the user can correct and for temporary ones.
     """
-    return is_client_error(fault) or fault_status(fault) == 503
+    return is_client_error(fault) or fault_status(fault) in (503, 507)

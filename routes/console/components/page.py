@@ -56,6 +56,7 @@ STATIC_FILES: Final = {
     "drafts.js": "text/javascript; charset=utf-8",
     "shortcuts.js": "text/javascript; charset=utf-8",
     "suggestions.js": "text/javascript; charset=utf-8",
+    "uploads.js": "text/javascript; charset=utf-8",
     "kiosk_sign_in.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }

@@ -18,7 +18,7 @@ from access.roles import GrantProfile, Role
 from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
 from engine.query.rule import Action
 from models.errors import Fault
-from models.fields import ColumnDefault, Model, parent_of
+from models.fields import ColumnDefault, Model, parents_of
 from models.types import BIGINT
 from routes.console.components.template_filters import isolated, name, words
 from routes.postgrest.requests import UnknownPath
@@ -151,7 +151,7 @@ class Table:
     @property
     def parent(self) -> RowReference | None:
         """The reference to the row that determines the client, if the table has no client of its own."""
-        return self.references.get(self.model.tenant or "") if parent_of(self.model) is not None else None
+        return self.references.get(self.model.tenant or "") if parents_of(self.model) else None
 
     def listed(self, caller: Caller) -> list[Attribute]:
         """Return the columns of the list, the title first. A user of one client needs no column of the client."""

@@ -15,6 +15,7 @@ from routes.console.components.lists import list_page
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
 from routes.console.pages.dashboard import OPEN
 from routes.console.pages.explain_access import readers_section
+from routes.console.pages.photographs import building_photographs
 from routes.console.pages.rows import own_view, show_page
 from routes.console.pages.schedules import apply_links, building_section
 
@@ -63,7 +64,13 @@ def show_building(table: Table, caller: Caller, key: int) -> Response:
         table,
         caller,
         key,
-        sections=(statistics_section, details_section, building_section, readers_section("building")),
+        sections=(
+            statistics_section,
+            details_section,
+            building_photographs,
+            building_section,
+            readers_section("building"),
+        ),
         actions=grant_links,
         links=[("Why can I see this?", f"{PATH}/why?kind=building&key={key}")],
     )

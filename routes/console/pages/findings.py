@@ -25,11 +25,12 @@ from routes.console.components.bulk import ask_for_ticks, chosen_ids, return_pat
 from routes.console.components.fields import Field, FormValues
 from routes.console.components.function_forms import FunctionForm
 from routes.console.components.lists import MoreFilters, list_page
-from routes.console.components.page import Pairs, Undo, bp
+from routes.console.components.page import Pairs, Undo, bp, render_page
 from routes.console.components.submissions import once
 from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
 from routes.console.components.template_filters import counted, deadline, long_day, moment
 from routes.console.components.titles import finding_title
+from routes.console.pages.photographs import finding_photographs, photographs_of_findings
 from routes.console.pages.rows import own_view, show_page
 from routes.console.session import auth
 from routes.functions.registry import FUNCTIONS
@@ -38,6 +39,7 @@ from routes.postgrest.requests import UnknownPath
 
 NAME = "findings"
 EVENTS = "finding_events"
+PRINT = "With photographs"
 SHOWN_MAX = 200
 FIRST_VIEW = "status=eq.open"
 COLUMNS = "select=id,inspection_id,place,item,description,severity,status,due_at"
@@ -178,7 +180,9 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
     is_first = key == case_id
     sources = {FIXED: (OPEN,)} if is_first else {FIXED: (OPEN,), VERIFIED: (OPEN, FIXED)}
     allowed = {kind: movable(caller, kind, ids) for kind in sources}
+    photographs = photographs_of_findings(caller, ids)
     for row in rows:
+        row["photographs"] = photographs.get(row["id"], [])
         row["due"] = due_text(row)
         row["moves"] = [
             (kind, MOVES[kind].verb)
@@ -289,6 +293,25 @@ def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[obje
     return groups
 
 
+@bp.get(f"/{NAME}/photographs")
+@auth.requires_session()
+def show_photographs(caller: Caller) -> Response:
+    """Show the ticked findings with their photographs, to print them."""
+    back = return_path(request.args, NAME)
+    try:
+        ids = chosen_ids(table_of(NAME), caller, request.args, deadline_filters())
+    except (InvalidInput, LimitExceeded) as fault:
+        return ask_for_ticks(back, "finding", PRINT, fault)
+    if not ids:
+        return ask_for_ticks(back, "finding", PRINT)
+    table = table_of(NAME)
+    text = f"select={table.select('*')}&id=in.({','.join(map(str, ids))})&order=due_at,id"
+    rows = queries.first_page(caller, NAME, text, len(ids)).rows
+    photographs = photographs_of_findings(caller, ids)
+    shown = [(table.title(row), table.url(row), row, due_text(row), photographs.get(row["id"], ())) for row in rows]
+    return render_page("findings_photographs.html", title="Findings with photographs", findings=shown, back=back)
+
+
 # Pages of any row
 
 
@@ -303,6 +326,7 @@ def list_findings(table: Table, caller: Caller) -> Response:
         for kind, move in MOVES.items()
         if policy.may_move_findings(caller.profile, kind)
     ]
+    bulk.append((PRINT, f"{PATH}/{NAME}/photographs"))
     return list_page(table, caller, more=deadline_filters(), views=views(), counts_views=True, bulk=bulk)
 
 
@@ -313,7 +337,7 @@ def download_findings(table: Table, caller: Caller) -> Response:
 
 @own_view(NAME, "/{key}")
 def show_finding(table: Table, caller: Caller, key: int) -> Response:
-    return show_page(table, caller, key, actions=move_links)
+    return show_page(table, caller, key, sections=(finding_photographs,), actions=move_links)
 
 
 PRESENTATIONS[NAME] = Presentation(

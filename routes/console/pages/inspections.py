@@ -28,6 +28,7 @@ from routes.console.pages.grants_of_row import grants_section
 from routes.console.pages.inspection_changes import FILTERS, change_buttons
 from routes.console.pages.inspection_reports import reports_section
 from routes.console.pages.lead import expects_readings, lead_section
+from routes.console.pages.photographs import inspection_photographs
 from routes.console.pages.rows import own_form, own_view, show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
@@ -154,6 +155,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         key,
         sections=(
             visit_section,
+            inspection_photographs,
             lead_section,
             status_section,
             report_section,

@@ -240,7 +240,7 @@ def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
             generates=True,
         ),
     )
-    if policy.default_role(caller.role) is not None:
+    if policy.DEFAULT_ROLES.get(caller.role) is not None:
         return plain
     users = table_of("users")
     return (
@@ -302,7 +302,7 @@ def foreign_buildings_problem(caller: Caller, texts: Mapping[str, str], ids: Seq
 
 
 def new_page(caller: Caller, values: FormValues, status: int = 200) -> Response:
-    role = policy.default_role(caller.role)
+    role = policy.DEFAULT_ROLES.get(caller.role)
     text = "select=id,name,city,clients(name)&order=client_id,name,id"
     buildings = queries.first_page(caller, "buildings", text, BUILDINGS_LISTED_MAX, within=Action.UPDATE)
     return render_page(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from typing import TypeVar, cast
 
 from flask import Response, current_app, g, request
@@ -27,16 +27,20 @@ from access.roles import GrantKind, GrantProfile, Role
 from engine.current import reading
 from engine.interface.transaction import Transaction
 from engine.query.rule import Action
+from models import File
 from models.errors import Fault
 from models.fields import Model
 from routes.console.session.denied_purpose import DeniedPurpose, purpose_of
 from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form
+from routes.console.session.sent_files import read_sent_files
 from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
 from routes.http.body import read_body
 from routes.postgrest.encoding import decode_pairs
 from routes.postgrest.media import UnsupportedMediaType
 
 View = TypeVar("View", bound=Callable[..., object])
+ReadFiles = Callable[[], list[tuple[str, str]]]
+"""Returns the fields of a form with files, and keeps the files for the view."""
 
 PATH = "/console"
 KIOSK_PATH = f"{PATH}/kiosk"
@@ -106,7 +110,19 @@ def requires_call(function: Function[..., object]) -> Callable[[View], View]:
         f"call {function.name}",
         True,
         "make this change",
-        form_bytes_max=function.body_bytes_max,
+        read_files=partial(read_file_form, function.body_bytes_max) if function.body_bytes_max is not None else None,
+    )
+
+
+def requires_files() -> Callable[[View], View]:
+    """Decorate a form with files of any size that requires the privilege to write files."""
+    return guarded(
+        lambda profile: policy.permits(profile, Action.UPDATE, File),
+        f"table {File.__tablename__}",
+        "update files",
+        True,
+        "store photographs and documents",
+        read_files=read_sent_files,
     )
 
 
@@ -123,7 +139,7 @@ def guarded(
     writes: bool,
     purpose: str,
     shares_snapshot: bool = True,
-    form_bytes_max: int | None = None,
+    read_files: ReadFiles | None = None,
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
@@ -131,7 +147,7 @@ def guarded(
 
     A page reads in the snapshot of the caller's look-up. With `shares_snapshot=False` the view opens its own
     transactions, and each has the full time limit. For a form, check the CSRF token first; the view calls `load_caller`
-    again in its write transaction. A form with `form_bytes_max` may have a file.
+    again in its write transaction. `read_files` reads a form that may have files.
     """
 
     def admit(transaction: Transaction) -> Caller:
@@ -147,7 +163,7 @@ def guarded(
         def guarded_view(*arguments: object, **keywords: object) -> object:
             cookie = load_session_cookie()
             if is_form():
-                g.form = read_form(f"session {cookie.session_id}", form_bytes_max)
+                g.form = read_form(f"session {cookie.session_id}", read_files)
             elif shares_snapshot:
                 with reading() as transaction:
                     return view(admit(transaction), *arguments, **keywords)
@@ -322,13 +338,13 @@ def read_sign_in_form() -> MultiDict[str, str]:
     return read_form(f"nonce {cookie}" if cookie else "")
 
 
-def read_form(holder: str, file_form_bytes_max: int | None = None) -> MultiDict[str, str]:
+def read_form(holder: str, read_files: ReadFiles | None = None) -> MultiDict[str, str]:
     """Return the fields of the form in the request; `holder` is the text that its CSRF token signs.
 
     Raise UnsupportedMediaType for another content type, and InvalidFormToken for a request from another site or
     without the token of this holder.
     """
-    form = parse_form(file_form_bytes_max)
+    form = parse_form(read_files)
     if is_cross_site():
         raise InvalidFormToken
     if not holder or not cookie_signer().verify(form.get("csrf", ""), holder):
@@ -336,18 +352,17 @@ def read_form(holder: str, file_form_bytes_max: int | None = None) -> MultiDict[
     return form
 
 
-def parse_form(file_form_bytes_max: int | None = None) -> MultiDict[str, str]:
+def parse_form(read_files: ReadFiles | None = None) -> MultiDict[str, str]:
     """Return the fields of the form in the request without a check; raise UnsupportedMediaType for another type.
 
-    A form with a file has at most `file_form_bytes_max` bytes, and `g.file` is the content of the file.
+    `read_files` returns the fields of a form with files.
     """
     if "parsed_form" not in g:
         pairs: Iterable[tuple[str, str | None]]
         if request.mimetype == FORM_TYPE:
             pairs = decode_pairs(read_body(FORM_BYTES_MAX))
-        elif request.mimetype == FILE_FORM_TYPE and file_form_bytes_max is not None:
-            body = read_body(file_form_bytes_max)
-            pairs, g.file = read_file_form(body, request.mimetype_params)
+        elif request.mimetype == FILE_FORM_TYPE and read_files is not None:
+            pairs = read_files()
         else:
             raise UnsupportedMediaType(request.mimetype)
         # Browsers submit line ends as CR LF.
