@@ -14,6 +14,7 @@ from tests.cluster.nodes import NodeCluster, missing_programs, running_cluster, 
 from tests.cluster.rows import rows_with_passwords
 
 SETTLED_SECONDS = 2.0
+VISITS = "SELECT id, status FROM inspections"
 
 
 def suffer(cluster: NodeCluster, load: Load, kind: str) -> float:
@@ -32,7 +33,7 @@ def measure(kind: str, times: int) -> None:
     with running_cluster(rows_with_passwords(), has_namespaces=kind == "partition") as cluster:
         with Load(cluster.port) as load:
             gaps = [suffer(cluster, load, kind) for _ in range(times)]
-        record, lost = load.record, load.lost()
+        record, lost = load.record, load.lost(cluster.sql(VISITS))
     print(
         f"| {kind} | {times} | {statistics.median(gaps):.1f} | {max(gaps):.1f} | {len(record.acknowledged_at)}"
         f" | {len(lost)} | {record.pairs} | {record.revocations} | {len(record.stale)} | {len(record.unanswered)}"

@@ -22,6 +22,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from typing import Any
 
 from tests.support.ports import free_port
 from tests.support.private_server import find_programs
@@ -182,12 +183,18 @@ class NodeCluster:
         for node in self.nodes:
             node.start_patroni()
         self.wait_until_whole()
+        self.sql("CREATE DATABASE walkthrough", database="postgres")
+
+    def sql(self, statement: str, database: str = "walkthrough") -> list[Any]:
+        """Run a statement on the primary, without the service."""
         import psycopg
 
+        host = self.primary().host
         with psycopg.connect(
-            host=self.primary().host, user="postgres", password=PASSWORD, dbname="postgres", autocommit=True
+            host=host, user="postgres", password=PASSWORD, dbname=database, autocommit=True
         ) as connection:
-            connection.execute("CREATE DATABASE walkthrough")
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description is not None else []
 
     @property
     def environ(self) -> dict[str, str]:
