@@ -93,7 +93,7 @@ class Node:
             "etcd", "--name", self.name, "--data-dir", f"{self.data}.etcd", "--initial-cluster", peers,
             "--initial-advertise-peer-urls", peer, "--listen-peer-urls", peer,
             "--advertise-client-urls", client, "--listen-client-urls", client,
-            "--heartbeat-interval", "300", "--election-timeout", "3000", "--unsafe-no-fsync",
+            "--heartbeat-interval", "300", "--election-timeout", "3000", "--unsafe-no-fsync", "--enable-v2",
         )  # fmt: skip
 
     def start_patroni(self) -> None:
