@@ -108,7 +108,7 @@ def test_navigation_fits_the_screen(open_page: Callable, width: int) -> None:
     links = page.locator(".top nav a")
     boxes = [each.bounding_box() for each in links.all()]
 
-    assert len(boxes) == 11
+    assert len(boxes) == 12
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] < 50 for box in boxes)
 
 

@@ -105,6 +105,11 @@ def test_name_without_a_break_does_not_break_the_words_of_other_columns(
         }
         if names:
             send("PATCH", f"{table.name}?{key_filter(table.name, row)}", names)
+    document = {**HEADS, "Content-Type": "application/pdf"}
+    stored = httpx.post(
+        f"{service.url}/storage/v1/object/buildings/1/{LONG_NAME}.pdf", headers=document, content=b"%PDF-1.7\n"
+    )
+    assert stored.status_code == 200, stored.text
     found = []
     for table in all_tables():
         page.goto(f"{PATH}{table.path}")

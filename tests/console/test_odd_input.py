@@ -61,6 +61,10 @@ ADDRESSES = {
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
     "/findings/move/<kind>": ("ids", "all", "every", "back", "visit"),
+    "/findings/photographs": ("ids", "all", "every", "back"),
+    "/files/<key>/original": (),
+    "/files/<key>/thumbnail/<int:width>": (),
+    "/files/<key>/delete": (),
     "/inspections/change/<column>": ("ids", "all", "every", "back"),
     "/schedules/new": ("building_id", "every", "unit", "first_due"),
     "/schedules/<int:key>/end": (),
@@ -150,6 +154,8 @@ FORMS = {
     "/inspections/<int:key>/add/<table_name>": FINDING,
     "/findings/new": FINDING | {"inspection_id": "1", "code": "x"},
     "/findings/move/<kind>": {"ids": "1,3", "all": "", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
+    "/<any(inspections, findings, buildings):bucket>/<int:key>/files": {"files": ""},
+    "/files/<key>/delete": {},
     "/inspections/change/<column>": {"ids": "1,3", "back": "/inspections", "date": "2026-01-01", "days": ""},
     "/inspections/change/<column>/confirm": {"edit": "2025-03-01:2026-01-01:1", "back": "/inspections"},
     "/schedules/new": SCHEDULE | {"building_id": "1", "grace_days": "0", "preview": ""},
@@ -188,7 +194,8 @@ FORMS |= {
 """The console's forms, each filled in as it may be."""
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
 FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited", "target": "findings"}
-FILLED_IN |= {"any(buildings, inspections):name": "inspections"}
+FILLED_IN |= {"any(buildings, inspections):name": "inspections", "int:width": "160"}
+FILLED_IN |= {"any(inspections, findings, buildings):bucket": "inspections"}
 PLACE = re.compile("<([^>]+)>")
 
 

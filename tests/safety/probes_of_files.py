@@ -11,8 +11,7 @@ from inspections.files.records import find_all, require_writable
 from inspections.files.store import FileStore
 from tests.conftest import CAST, MOE
 from tests.inspections.file_world import Files, key_of
-from tests.safety.probe import PEOPLE, Probe, cast_world, expect, send
-from tests.safety.probes_of_lead import DONE, NO_ROWS, PRIVILEGE, require_outcome
+from tests.safety.probe import PEOPLE, ROLLBACK_PREFERENCE, Probe, cast_world, expect, send
 from tests.safety.service_instances import ServiceInstance
 
 OWNERS = {
@@ -37,6 +36,7 @@ OWN_VISITS = {"inspections/5", "findings/500", "inspections/6", "findings/2"}
 """Moe as the inspector of inspections 5 and 6 also reads and writes these, and reads buildings 3 and 4."""
 
 COLUMNS = "id, bucket, name, {column}, sha256, size, mimetype, created_at, updated_at, client_id"
+DONE, NO_ROWS, PRIVILEGE = "done", "no rows", "permission denied"
 AT = "2025-06-10T14:00:00+00:00"
 SHA256 = "a" * 64
 
@@ -139,6 +139,15 @@ def require_written(instance: ServiceInstance, who: str, writable: set[str]) -> 
         stated = {row_of(bucket, name) for name, each in found.items() if each.is_writable}
         expected = row in writable
         expect(is_allowed == expected == (row in stated), (who, row, is_allowed, stated))
+
+
+def require_outcome(instance: ServiceInstance, who: str, method: str, path: str, body: object, expected: str) -> None:
+    answer = send(instance, who, method, path, body, prefer=ROLLBACK_PREFERENCE)
+    if expected == PRIVILEGE:
+        expect(answer.code == "42501" and expected in answer.json["message"], (who, method, path, answer))
+    else:
+        written = answer.status in (200, 201) and answer.json != []
+        expect(answer.status in (200, 201) and written == (expected == DONE), (who, method, path, answer))
 
 
 @over_files
