@@ -45,8 +45,9 @@ from engine.query.read import plan as read_plan
 from engine.query.write import plan as write_plan
 from engine.storage.sqlite import driver
 from inspections import cases, findings, planned_visits, schedules, visits
+from inspections.files import links, listing, records
 from inspections.lead import summary
-from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
+from inspections.reporting import building_statistics, calendar, chart, dashboard, due_summary, status_counts
 from routes.http.metric_files import allocate
 
 LOG = logging.getLogger("walkthrough")
@@ -245,7 +246,7 @@ def names_statements(name: str) -> bool:
 
 CACHES: Final = caches_of(
     read_plan, write_plan, building_statistics, chart, dashboard, due_summary, status_counts,
-    cases, findings, planned_visits, schedules, summary, visits,
+    cases, findings, planned_visits, schedules, summary, visits, calendar, links, listing, records,
 )  # fmt: skip
 
 

@@ -143,7 +143,7 @@ def test_every_plan_cache_is_in_the_metrics() -> None:
         name
         for module in modules
         for name, each in vars(module).items()
-        if names_statements(name) and hasattr(each, "cache_info")
+        if names_statements(name) and hasattr(each, "cache_info") and each.__module__ == module.__name__
         if name.startswith("plan_") or module.__name__.startswith("inspections.")
     }
 
