@@ -161,3 +161,11 @@ def test_requirements_files_pin_the_same_versions() -> None:
             pinned.setdefault(name, set()).add(version)
 
     assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
+
+
+def test_packages_of_service_are_installed_for_tests() -> None:
+    """`bin/test` installs requirements/dev.txt and not requirements.txt: a package pinned only there is missing."""
+    service = set(PIN.findall((PROJECT / "requirements.txt").read_text(encoding="utf-8")))
+    tests = set(PIN.findall((PROJECT / "requirements" / "dev.txt").read_text(encoding="utf-8")))
+
+    assert service - tests == set()
