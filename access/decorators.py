@@ -22,6 +22,7 @@ from access.policy import PermissionDenied
 from access.roles import GrantProfile
 from access.session import Credential, KeyDigest, look_up_caller, look_up_key
 from engine.current import on_any_server, reading
+from engine.interface.faults import StaleLookUp
 from engine.interface.transaction import Transaction
 from engine.query.rule import Action
 from models.errors import Fault
@@ -121,8 +122,8 @@ def guarded(
     - `in_snapshot`: the view reads in the snapshot of the look-up. A view that writes opens its own transaction
       and calls `load_caller` again in it.
     - `receive_body`: reads the request's body before the snapshot begins, since a client may send it slowly.
-    - `is_read_only`: the view only reads, and no hidden table, so a standby may answer. If a standby fails, the
-      view is called again.
+    - `is_read_only`: the view only reads, and no hidden table, so a standby may answer. The view is called again if
+      a standby fails, or if the caller has changed since their last request.
     - `loads_caller`: the view calls `load_caller` before anything except reading its request, and receives no caller.
     """
 
@@ -149,11 +150,19 @@ def guarded(
             require(allowed, caller.profile, denied)
             require_writable(caller)
             return view(caller, *arguments, **named)
-        with reading() as transaction:
-            caller = load_caller(transaction)
-            require(allowed, caller.profile, denied)
-            run = partial(view, caller, *arguments, **named)
-            return on_any_server(transaction, run) if is_read_only else run()
+
+        def read(verifies_later: bool) -> object:
+            with reading() as transaction:
+                transaction.verifies_later = verifies_later
+                caller = load_caller(transaction)
+                require(allowed, caller.profile, denied)
+                run = partial(view, caller, *arguments, **named)
+                return on_any_server(transaction, run) if is_read_only else run()
+
+        try:
+            return read(verifies_later=is_read_only)
+        except StaleLookUp:
+            return read(verifies_later=False)
 
     return cast(View, guarded_view)
 

@@ -207,7 +207,7 @@ def read_key(transaction: Transaction, key: KeyDigest) -> tuple[tuple[Any, ...] 
     """Return the key with its user as of this snapshot, or None."""
     with_positions = transaction.reports_positions
     statement = key_statement(transaction.dialect.name, with_positions)
-    row = transaction.one(statement.sql, statement.bind(Binding(parameters={"digest": key.text})))
+    row = transaction.one_verified_later(statement.sql, statement.bind(Binding(parameters={"digest": key.text})))
     if row is None:
         return None, None
     return tuple(row[:13]), ReplicationPositions(*row[13:]) if with_positions else None
@@ -252,7 +252,8 @@ def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
     """Return the user as of this snapshot, or None."""
     with_positions = transaction.reports_positions
     statement = lookup_statement(transaction.dialect.name, claims.role, with_positions)
-    row = transaction.one(statement.sql, parameters(statement, claims.user_id, claims.session_id))
+    values = parameters(statement, claims.user_id, claims.session_id)
+    row = transaction.one_verified_later(statement.sql, values)
     if row is None:
         return None
     columns: UserColumns = tuple(row[:8])

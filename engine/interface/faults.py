@@ -68,6 +68,10 @@ class BeyondClient(SerializationConflict):
         super().__init__("could not serialize access due to concurrent update")
 
 
+class StaleLookUp(Exception):
+    """The caller is not the one that a transaction presumed (`Transaction.one_verified_later`). Read again."""
+
+
 class Unreachable(Fault):
     """The server does not answer or refuses the connection (08006). The client may retry."""
 

@@ -96,6 +96,9 @@ class Transaction(ABC):
 
     positions: ReplicationPositions | None = None
 
+    verifies_later = False
+    """`one_verified_later` may presume a row. Whoever sets this handles StaleLookUp."""
+
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
 
@@ -144,6 +147,15 @@ class Transaction(ABC):
         """Run a query; return the first row, or None."""
         rows = self.all(sql, parameters)
         return rows[0] if rows else None
+
+    def one_verified_later(self, sql: str, parameters: Parameters) -> Any:
+        """Return what `one` returns; or, with `verifies_later`, the row that the same query returned to an earlier
+        transaction.
+
+        The query then runs together with the next statement, in one round trip. If its row is another one, that
+        statement raises StaleLookUp, and so does the end of the transaction.
+        """
+        return self.one(sql, parameters)
 
     def value(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run a query; return the first column of the first row, or None."""

@@ -31,7 +31,7 @@ from engine.interface.versioned_cache import VersionedCache
 from engine.postgres.errors import ERRORS, translate
 from engine.postgres.replicas import Replicas
 from engine.postgres.session import GRACE_SECONDS, ServerSession, connect, milliseconds
-from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, ServerTransaction, WriteTransaction
+from engine.postgres.transaction import BEGIN_READ, BEGIN_WRITE, LookUps, ServerTransaction, WriteTransaction
 from engine.query.dialect.registry import DIALECTS
 from models.errors import Fault
 
@@ -111,6 +111,7 @@ class ServerDatabase(Database):
         self.dialect = DIALECTS["postgresql"]
         self.cache = VersionedCache()
         self.clock = Clock()
+        self.look_ups = LookUps()
         self.replicas = Replicas(replicas) if replicas else None
         self.pool = SessionPool(lambda: connect(self.url, READ_SECONDS_MAX))
 
@@ -128,7 +129,10 @@ class ServerDatabase(Database):
         transaction = self.transaction(session, seconds_max)
         transaction.reports_positions = self.replicas is not None
         with self.ending(transaction):
-            yield transaction
+            try:
+                yield transaction
+            finally:
+                transaction.verify()
 
     @contextmanager
     def writing(
@@ -181,7 +185,7 @@ class ServerDatabase(Database):
 
     def transaction(self, session: ServerSession, seconds_max: float) -> ServerTransaction:
         """Return the snapshot that has begun on a session."""
-        transaction = ServerTransaction(session, self.cache)
+        transaction = ServerTransaction(session, self.cache, self.look_ups)
         transaction.began = self.clock()
         transaction.deadline = time.monotonic() + seconds_max
         session.seconds_max = seconds_max + GRACE_SECONDS

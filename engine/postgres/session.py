@@ -171,10 +171,13 @@ class ServerSession(psycopg.Connection[Any]):
         if pipelining is not None:
             pipelining.__exit__(None, None, None)
 
-    def send(self, sql: str, parameters: Sequence[Bound] = ()) -> None:
-        """Send a statement. The next call raises its error; the server skips the statements after it."""
+    def send(self, sql: str, parameters: Sequence[Bound] = (), cursor: psycopg.Cursor[Any] | None = None) -> None:
+        """Send a statement; `cursor` has its rows after the next `run` or `settle`. The next call raises its error.
+
+        The server skips the statements after a failed one.
+        """
         try:
-            self.control.execute(sql, parameters, prepare=True)
+            (cursor or self.control).execute(sql, parameters, prepare=True)
         except psycopg.Error:  # of an earlier statement, whose result has arrived
             self.recover()
             raise

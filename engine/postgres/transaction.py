@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
 from engine.interface.clock import Clock
-from engine.interface.faults import Locked, LockTimeout, NotCommitted, OnlyReads, TimedOut
+from engine.interface.faults import Locked, LockTimeout, NotCommitted, OnlyReads, StaleLookUp, TimedOut
 from engine.interface.transaction import Parameters, Transaction, in_pages
 from engine.interface.versioned_cache import VersionedCache
 from engine.postgres.errors import ERRORS, translate, translate_of_commit
 from engine.postgres.session import GRACE_SECONDS, ServerSession
 from engine.query.dialect.registry import DIALECTS
+from models.types import Bound
 
 BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT: Final = "COMMIT"
 ROLLBACK: Final = "ROLLBACK"
+LOOK_UPS_MAX: Final = 4_096
 FETCH_ROWS: Final = 50  # of up to 400 KB each
+
+
+class LookUps:
+    """The rows that look-ups of callers returned last, by SQL and parameters. Each use is verified."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[Bound, ...], Any] = {}
+
+    def keep(self, key: tuple[Bound, ...], row: Any) -> None:
+        """Keep a row; forget the key if there is none."""
+        if row is None:
+            self.rows.pop(key, None)
+            return
+        if len(self.rows) >= LOOK_UPS_MAX:
+            self.rows = {}
+        self.rows[key] = row
+
+
+@dataclass(frozen=True, slots=True)
+class PendingLookUp:
+    """A look-up whose result has not arrived, and the row that the transaction presumes."""
+
+    key: tuple[Bound, ...]
+    row: Any
+    cursor: Any
 
 
 class ServerTransaction(Transaction):
@@ -27,7 +55,7 @@ class ServerTransaction(Transaction):
 
     writes = False
 
-    def __init__(self, session: ServerSession, cache: VersionedCache) -> None:
+    def __init__(self, session: ServerSession, cache: VersionedCache, look_ups: LookUps | None = None) -> None:
         self.session = session
         self.cache = cache
         self.actor_id = None
@@ -39,6 +67,8 @@ class ServerTransaction(Transaction):
         self.pending_context = None
         self.version = None  # PostgreSQL has no data version
         self.cursors = count()
+        self.look_ups = look_ups
+        self.pending: PendingLookUp | None = None
 
     def run(self, sql: str, parameters: Parameters = ()) -> Any:
         """Run one statement; return its cursor."""
@@ -49,9 +79,46 @@ class ServerTransaction(Transaction):
         try:
             if self.pending_context is not None and not sql.startswith("SELECT"):
                 self.send_pending_context()
-            return self.session.run(sql, parameters)
+            cursor = self.session.run(sql, parameters)
         except ERRORS as error:
             raise self.failed(error) from error
+        if self.pending is not None:
+            self.verify()
+        return cursor
+
+    def one_verified_later(self, sql: str, parameters: Parameters) -> Any:
+        """Return the first row as a superclass says. A read that may use a standby verifies first."""
+        if self.look_ups is None or not self.verifies_later or self.reports_positions or self.pending is not None:
+            return self.one(sql, parameters)
+        key = (sql, *parameters)
+        row = self.look_ups.rows.get(key)
+        if row is None:
+            row = self.one(sql, parameters)
+            self.look_ups.keep(key, row)
+            return row
+        self.require_usable()
+        try:
+            cursor = self.session.cursor()
+            self.session.send(sql, parameters, cursor)
+            self.pending = PendingLookUp(key, row, cursor)
+        except ERRORS as error:
+            raise self.failed(error) from error
+        return row
+
+    def verify(self) -> None:
+        """Compare the row of a pending look-up with the presumed one; raise StaleLookUp if they differ."""
+        pending, self.pending = self.pending, None
+        if pending is None or self.look_ups is None:
+            return
+        try:
+            self.session.settle()
+            row = pending.cursor.fetchone()
+        except ERRORS as error:
+            raise self.failed(error) from error
+        if row != pending.row:
+            self.dead = True
+            self.look_ups.keep(pending.key, row)
+            raise StaleLookUp
 
     def require_usable(self) -> None:
         """Raise TimedOut after the deadline."""
