@@ -74,7 +74,7 @@ READ_ONLY_FUNCTIONS = (
 )
 
 
-pytest_plugins = ["tests.support.tiers"]
+pytest_plugins = ["tests.support.tiers", "tests.support.browsers"]
 
 # The duration of an example depends on the machine.
 settings.register_profile("walkthrough", deadline=None)

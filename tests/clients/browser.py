@@ -1,33 +1,23 @@
 """Pages of another origin with supabase-js, in Chromium. The fixtures intercept nothing: they observe preflights."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.clients import node
 from tests.clients.server import Server, password_of
 from tests.support import tokens
+from tests.support.browsers import BINARY, FLAGS
 from tests.support.ports import free_port
 from tests.support.signin import EMAILS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 
 @dataclass  # without slots: playwright sets an attribute on listeners
@@ -113,19 +103,15 @@ def port() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def context(
-    serve: Callable[..., Server], tmp_path_factory: pytest.TempPathFactory
+    serve: Callable[..., Server], driver: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[playwright.BrowserContext]:
     """A browser with an empty profile. It stops before the services, since it keeps connections open."""
     assert serve, "this fixture is set up first, so it is stopped last"
-    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if binary is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"), executable_path=binary, args=list(FLAGS)
-        )
-        yield browser
-        browser.close()
+    browser = driver.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("profile"), executable_path=BINARY, args=list(FLAGS)
+    )
+    yield browser
+    browser.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import html
 import json
 import pathlib
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -18,13 +17,11 @@ from tests.clients.server import KEYS, Server, environment, password_of, start, 
 from tests.conftest import DATASET, Database, api_over
 from tests.support import databases
 from tests.support.applications import import_rows, open_app, reused_app
+from tests.support.browsers import BINARY, FLAGS
 from tests.support.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
 COOKIE = "walkthrough_console"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BINARY = next(filter(None, map(shutil.which, BROWSERS)), None)
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
 PATIENCE_MS = 60_000
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
@@ -276,16 +273,6 @@ def service(users_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     yield made
     made.stop()
     databases.release_databases_below(directory)
-
-
-@pytest.fixture(scope="session")
-def driver() -> Iterator[Any]:
-    """Return Playwright, which starts browsers."""
-    if BINARY is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
-    with playwright.sync_playwright() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

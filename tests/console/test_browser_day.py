@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.clients.server import password_of
-from tests.console.conftest import BINARY, EMAILS, FLAGS, PATIENCE_MS, PHONE, Service
+from tests.console.conftest import EMAILS, PATIENCE_MS, PHONE, Service
 from tests.console.test_browser_drafts import BACK, fill_in, findings
 from tests.console.test_browser_visits import Phone, visit
+from tests.support.browsers import BINARY, FLAGS
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite("a browser shows the same pages over both engines")]
 

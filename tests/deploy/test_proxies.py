@@ -23,6 +23,7 @@ from tests.clients import node
 from tests.clients.server import Server, load, password_of, serving
 from tests.clients.test_supabase_js import SUITES, run_suite
 from tests.support import databases, tokens
+from tests.support.browsers import BINARY, FLAGS
 from tests.support.ports import free_port
 from tests.support.waiting import until
 
@@ -32,7 +33,6 @@ DEPLOY = PROJECT / "deploy"
 PREFIX = "/inspections"  # also the name of a table
 PAGES_MAX = 150
 LINK = re.compile(r' (href|src|action|formaction)="([^"]*)"')
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,15 +254,11 @@ def place_of(loaded: Path) -> Callable[..., Any]:
     return run
 
 
-def test_console_in_a_browser_stays_below_the_prefix(tmp_path: Path, place_of: Callable[..., Any]) -> None:
-    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if binary is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
-    playwright = pytest.importorskip("playwright.sync_api", reason="requirements/clients.txt is not installed")
+def test_console_in_a_browser_stays_below_the_prefix(tmp_path: Path, place_of: Callable[..., Any], driver: Any) -> None:
     requested: list[str] = []
     failed: list[str] = []
-    with place_of(tmp_path) as proxy, playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+    with place_of(tmp_path) as proxy:
+        browser = driver.chromium.launch(executable_path=BINARY, args=list(FLAGS))
         page = browser.new_page()
         page.on("request", lambda each: requested.append(each.url))
         page.on("response", lambda each: failed.append(each.url) if each.status >= 400 else None)
