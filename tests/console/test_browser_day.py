@@ -142,7 +142,7 @@ def test_day_of_an_inspector_loses_no_word_and_saves_nothing_twice(
         page.get_by_text("No network. Nothing is saved yet.").wait_for()
         page.clock.run_for(3_000)
     page.context.set_offline(False)
-    page.get_by_text(ADDED).wait_for()
+    page.get_by_text("Door 2 does not close").first.wait_for()  # in the list: the note of the first door still stands
     page.clock.resume()
 
     # The session ends before the submit.

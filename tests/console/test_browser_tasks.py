@@ -157,6 +157,7 @@ def test_assign_and_revoke_building_updates_the_managers_list(open_page: Callabl
     ada.goto("/console/access")
     ada.get_by_role("button", name="none for Mia").click()
     ada.get_by_role("button", name="Save").click()
+    ada.get_by_text("0 granted, 1 revoked.").wait_for()
     mia.reload()
     mia.get_by_text("No buildings to show.").wait_for()
 
