@@ -149,6 +149,7 @@ class PostgresqlAccess(DirectDatabaseAccess):
         self.constraint_errors = psycopg.errors.IntegrityError
         self.connection = databases.connect_to(databases.DATABASE_NAMES[file])
         self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute(f"SET walkthrough.at = '{NOW}'")  # of the entries of the audit log
         self.trigger_tables: dict[str, str] = {}
         """The table of each trigger, which DROP TRIGGER needs."""
 
