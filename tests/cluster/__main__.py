@@ -26,7 +26,9 @@ def suffer(cluster: NodeCluster, load: Load, kind: str) -> float:
     cluster.wait_until_whole()
     known = len(load.record.acknowledged_at)
     wait(lambda: len(load.record.acknowledged_at) > known, "writes go on")
-    return load.record.longest_gap(start, time.monotonic())
+    gap = load.record.longest_gap(start, time.monotonic())
+    print(f"{kind}: {gap:.1f} s", file=sys.stderr, flush=True)
+    return gap
 
 
 def measure(kind: str, times: int) -> None:
