@@ -243,13 +243,19 @@ class NodeCluster:
         return [each for each in self.nodes if each is not primary]
 
     def switch_over(self) -> None:
-        """Ask Patroni to make a synchronous standby the primary."""
+        """Ask Patroni to make a synchronous standby the primary. It refuses (412) while it sees no such standby."""
+        wait(lambda: self.ask_for_switchover() == http.HTTPStatus.OK, "a switchover")
+
+    def ask_for_switchover(self) -> int:
+        """Return Patroni's status."""
         primary = self.primary()
         connection = http.client.HTTPConnection(primary.host, 8008, timeout=60)
         with closing(connection):
             connection.request("POST", "/switchover", json.dumps({"leader": primary.name}))
             answer = connection.getresponse()
-            assert answer.status == 200, answer.read()
+            text = answer.read()
+        assert answer.status in (http.HTTPStatus.OK, http.HTTPStatus.PRECONDITION_FAILED), text
+        return answer.status
 
     def stop(self) -> None:
         if self.service is not None:
