@@ -43,7 +43,6 @@ USE_SECONDS: Final = 60  # between two records of a key's use
 USE_WAIT_SECONDS_MAX = 0.2
 USES_REMEMBERED_MAX = 1_024
 CREATED, REVOKED = "create_api_key", "revoke_api_key"  # actions of the audit log
-LISTED_MAX = 1_000  # per list
 
 
 class InvalidApiKeyRequest(Fault):
@@ -180,12 +179,6 @@ def list_keys_of_user(transaction: Transaction, caller: Caller, user_id: str) ->
     return [read_api_key(row) for row in rows]
 
 
-def list_keys(transaction: Transaction, caller: Caller) -> list[ApiKey]:
-    """Return the caller's keys and those of the users whom they may change, oldest first."""
-    rows = key_statements(caller.profile).all.all(transaction, now=transaction.unix, **caller.parameters)
-    return [read_api_key(row) for row in rows]
-
-
 def require_manageable(transaction: Transaction, caller: Caller, user_id: str) -> None:
     """Raise UserNotFound or UserNotAllowed unless the user is the caller, or one whom the caller may change."""
     if user_id != caller.id:
@@ -289,9 +282,8 @@ COUNT_OF_USER = PreparedStatement(sa.select(sa.func.count()).select_from(API_KEY
 
 @dataclass(frozen=True, slots=True)
 class KeyStatements:
-    """The statements for the keys that a caller may revoke: all, those of a user, and one of these by its id."""
+    """The statements for the keys that a caller may revoke: those of a user, and one of these by its id."""
 
-    all: PreparedStatement
     of_user: PreparedStatement
     one: PreparedStatement
 
@@ -320,7 +312,5 @@ def key_statements(profile: GrantProfile) -> KeyStatements:
     of_user = keys.where(API_KEYS.c.user_id == USER_ID)
     order = (API_KEYS.c.created_at, API_KEYS.c.id)
     return KeyStatements(
-        PreparedStatement(keys.order_by(*order).limit(LISTED_MAX)),
-        PreparedStatement(of_user.order_by(*order)),
-        PreparedStatement(of_user.where(API_KEYS.c.id == parameter("id"))),
+        PreparedStatement(of_user.order_by(*order)), PreparedStatement(of_user.where(API_KEYS.c.id == parameter("id")))
     )

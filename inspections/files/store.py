@@ -89,11 +89,6 @@ class FileStore:
         """Return the path of a thumbnail, whether or not it exists."""
         return self.thumbnails / f"{self.path(sha256).name}-{width}.jpg"
 
-    def free_bytes(self) -> int:
-        """Return the room on the disk."""
-        status = os.statvfs(self.folder if self.folder.exists() else self.folder.parent)
-        return status.f_bavail * status.f_frsize
-
     def is_writable(self) -> bool:
         """Return whether a file can be created in the folder, or the folder itself where it does not exist yet."""
         if not self.folder.exists():

@@ -9,33 +9,19 @@ import pytest
 
 from access import session
 from access.accounts import api_key
-from access.accounts.api_key import NewApiKey
-from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, Role
 from engine.interface.transaction import Transaction
 from serving.logging import JsonLines
 from tests.access.api_keys import OWN, make, of_user, read
-from tests.conftest import ADA, BOB, MOE, ROOT
+from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases
 from tests.support.signin import Service, reused_service
-
-SUPER = Caller(ROOT, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
-ADMIN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:
     with reused_service(tmp_path) as found:
         yield found
-
-
-def test_list_of_all_keys_holds_those_that_the_caller_may_revoke(service: Service) -> None:
-    with service.app.app_context(), service.app.extensions["walkthrough"].writing() as transaction:
-        for user_id in (ROOT, ADA, MOE, BOB):
-            api_key.create_key(transaction, SERVICE_CALLER, user_id, NewApiKey(user_id))
-
-        assert {key.user_id for key in api_key.list_keys(transaction, SUPER)} == {ROOT, ADA, MOE, BOB}
-        assert {key.user_id for key in api_key.list_keys(transaction, ADMIN)} == {ADA, MOE}
 
 
 def test_database_export_and_log_hold_no_key(
