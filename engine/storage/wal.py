@@ -68,6 +68,8 @@ class WalCheckpointer:
             if stopped.wait(POLL_SECONDS):
                 return
             self.written.clear()
+            if stopped.is_set():  # since the wait timed out; that stop's `written` is cleared
+                return
             try:
                 with self.connect() as connection:
                     self.checkpoint(connection)

@@ -104,8 +104,10 @@ def test_an_error_leaves_the_next_reader_its_whole_time(
 
     with database.reading() as transaction:
         assert transaction.value("SELECT 1") == 1
-    [pooled] = database.connections.idle[database.reader]
-    assert pooled.driver_connection.walkthrough.deadline == float("inf")
+    # The thread of the checkpoints may have left a second connection.
+    assert {each.driver_connection.walkthrough.deadline for each in database.connections.idle[database.reader]} == {
+        float("inf")
+    }
 
 
 def test_a_version_does_not_return_once_another_connection_watches(database: SqliteDatabase) -> None:

@@ -233,6 +233,31 @@ def test_a_stop_during_a_retry_does_not_wait_for_it(database, monkeypatch):
     assert not thread.is_alive()
 
 
+class LateEvent(threading.Event):
+    """An event whose `wait` times out in the moment in which a stop sets it."""
+
+    def __init__(self, checkpointer: wal.WalCheckpointer) -> None:
+        super().__init__()
+        self.checkpointer = checkpointer
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.set()
+        self.checkpointer.written.set()
+        return False
+
+
+@IN_BACKGROUND
+def test_a_stop_at_the_end_of_a_pause_is_not_missed(database, monkeypatch):
+    monkeypatch.setattr(wal, "IDLE_SECONDS", 60.0)
+    checkpointer = database.checkpointer
+    checkpointer.written.set()
+    thread = threading.Thread(target=checkpointer.run, args=(LateEvent(checkpointer),), daemon=True)
+    thread.start()
+    thread.join(10)
+
+    assert not thread.is_alive()
+
+
 @IN_BACKGROUND
 def test_starts_and_stops_beside_commits_leave_at_most_one_thread(database, monkeypatch):
     monkeypatch.setattr(wal, "IDLE_SECONDS", 0.001)
