@@ -14,7 +14,7 @@ import pytest
 from tests.support.minimal_server import APPLICATION, PROJECT, SIMPLE_REQUEST, command, environ_for, serving
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
-from tests.support.waiting import until
+from tests.support.waiting import SECONDS_MAX, until
 
 
 def logged_addresses(directory: Path) -> object:
@@ -85,7 +85,9 @@ def test_unix_socket_answers_is_logged_and_removed(tmp_path, is_option):
 
 def refused_start_at(directory: Path, **changes: str) -> str:
     environ = environ_for(directory, directory / "other.db", free_port()) | changes
-    done = subprocess.run(command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
     assert done.returncode != 0
     return done.stderr
 

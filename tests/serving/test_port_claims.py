@@ -23,7 +23,7 @@ from tests.support.minimal_server import (
     take_lock_when_free,
 )
 from tests.support.ports import free_port
-from tests.support.waiting import until
+from tests.support.waiting import SECONDS_MAX, until
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - includes 127.0.0.1
 
@@ -47,7 +47,7 @@ def test_one_of_several_servers_started_at_one_port_serves(tmp_path):
     finally:
         for server in servers:
             server.terminate()
-        outputs = [server.communicate(timeout=20)[1] for server in servers]
+        outputs = [server.communicate(timeout=SECONDS_MAX)[1] for server in servers]
     refused = [server.returncode for server in servers if server is not serving_process]
     assert refused == [1, 1]
     assert all(

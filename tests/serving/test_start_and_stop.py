@@ -33,7 +33,7 @@ from tests.support.minimal_server import (
 )
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
-from tests.support.waiting import until
+from tests.support.waiting import SECONDS_MAX, until
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,9 @@ def server(tmp_path_factory) -> Iterator[Server]:
 def refused_start(server: Server, **changes: str) -> str:
     """Start another server beside the running one, and return its output."""
     environ = server.environ | changes
-    done = subprocess.run(command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        command(), env=environ, cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
     assert done.returncode != 0
     output = [line for line in done.stderr.splitlines() if not line.startswith("[")]
     assert len(output) == 1

@@ -16,6 +16,7 @@ from pathlib import Path
 from engine.storage.server_lock import AlreadyServed, ServingLock
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
+from tests.support.waiting import SECONDS_MAX
 
 PROJECT = Path(__file__).resolve().parents[2]
 SIMPLE_REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -106,7 +107,7 @@ def serving(directory: Path, application: str = APPLICATION, *, unset: tuple[str
 
 
 def await_answer(server: Server) -> None:
-    give_up = time.monotonic() + 15
+    give_up = time.monotonic() + SECONDS_MAX
     while time.monotonic() < give_up:
         assert server.process.poll() is None, (server.database.parent / "log").read_text()
         with contextlib.suppress(OSError):
@@ -118,7 +119,7 @@ def await_answer(server: Server) -> None:
 
 def take_lock_when_free(database: Path) -> ServingLock:
     """Take the lock once the workers of a killed arbiter have ended."""
-    give_up = time.monotonic() + 15
+    give_up = time.monotonic() + SECONDS_MAX
     while time.monotonic() < give_up:
         with contextlib.suppress(AlreadyServed):
             return ServingLock.take(database)
