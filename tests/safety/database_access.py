@@ -51,6 +51,10 @@ class DirectDatabaseAccess(ABC):
     def drop_trigger(self, name: str) -> None: ...
 
     @abstractmethod
+    def compact(self, table: str) -> None:
+        """Remove the room of deleted rows. On a server a row that changes afterwards comes last."""
+
+    @abstractmethod
     def plant(self, table: str, row: dict) -> None:
         """Insert a row without triggers, as a file of an older version may contain it."""
 
@@ -129,6 +133,9 @@ class SqliteAccess(DirectDatabaseAccess):
     def drop_trigger(self, name: str) -> None:
         self.sql(f"DROP TRIGGER {name}")
 
+    def compact(self, table: str) -> None:
+        """Do nothing: a file keeps its rows in key order."""
+
     def plant(self, table: str, row: dict) -> None:
         found = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
         triggers_kept = self.sql(found, (table,))
@@ -197,6 +204,9 @@ class PostgresqlAccess(DirectDatabaseAccess):
 
     def drop_trigger(self, name: str) -> None:
         self.sql(f"DROP TRIGGER {name} ON {self.trigger_tables[name]}")
+
+    def compact(self, table: str) -> None:
+        self.sql(f"VACUUM FULL {table}")
 
     def plant(self, table: str, row: dict) -> None:
         with self.connection.transaction():
