@@ -97,7 +97,7 @@ class Transaction(ABC):
     positions: ReplicationPositions | None = None
 
     verifies_later = False
-    """`one_verified_later` may presume a row. Whoever sets this handles StaleLookUp."""
+    """Whether `one_verified_later` may presume a row. The code that sets it handles StaleLookUp."""
 
     time_zone: datetime.tzinfo = datetime.UTC
     """The zone of `today`, which the database sets."""
@@ -153,7 +153,7 @@ class Transaction(ABC):
         transaction.
 
         The query then runs together with the next statement, in one round trip. If its row is another one, that
-        statement raises StaleLookUp, and so does the end of the transaction.
+        statement raises StaleLookUp. Without a next statement, the end of the transaction raises it.
         """
         return self.one(sql, parameters)
 
