@@ -10,15 +10,18 @@ from typing import NoReturn
 
 import click
 from flask import Flask
+from flask.cli import run_command
 
 import config
 from access.access_token import TokenSigner
-from access.authentication import Authenticator
+from access.session import Authenticator
 from engine.maintenance import check
 from engine.open import open_configured
-from engine.storage.server_lock import is_served
-from inspections.files.store import FileStore
-from inspections.lead.register import register_lead_rules
+from engine.storage.database import is_served
+from engine.storage.heap import bound_heap
+from inspections.deadlines import adopt_deadlines
+from inspections.files.store import FileStore, require_folder
+from inspections.lead.readings import register_lead_rules
 from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
 from routes.http.flask_app import ApiFlask
@@ -33,18 +36,20 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     """Return the configured application; raise NotStarted or ConfigurationError.
 
     `overrides` take precedence over the environment, and the environment over the secrets file. Set
-    `has_right_to_serve` if this process or its parent holds the lock of engine/storage/server_lock.py.
+    `has_right_to_serve` if this process or its parent holds the lock of engine/storage/database.py.
     """
+    refuse_development_server()
+    bound_heap()
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
-    register_rules(settings)
+    register_rules()
     register_lead_rules()
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(
         TokenSigner(settings["SECRET_KEY"]), settings["ANON_KEY"], settings["SERVICE_KEY"], settings["REQUIRE_APIKEY"]
     )
-    app.extensions["walkthrough.files"] = FileStore(settings["FILES_DIR"])
+    files = app.extensions["walkthrough.files"] = FileStore(settings["FILES_DIR"])
     app.extensions["walkthrough.renew_signing_key"] = partial(config.renew_signing_key, used=settings["SECRET_KEY"])
     try:
         database = app.extensions["walkthrough"] = open_configured(app.config)
@@ -59,6 +64,9 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
             app.wsgi_app = partial(refuse_to_serve, missing.message())  # type: ignore[method-assign]
         elif needs_tables():
             create()
+            adopt_deadlines(database, settings["FINDING_DEADLINES"])
+        if has_right_to_serve:
+            require_folder(database, files)
     except check.MaintenanceError as error:
         # Some commands work without an open database.
         is_command = click.get_current_context(silent=True) is not None
@@ -88,5 +96,13 @@ def needs_tables() -> bool:
 
 
 def refuse_to_serve(reason: str, environ: object, start_response: object) -> NoReturn:
-    """Raise NotStarted: the WSGI application of `flask run` over a database that cannot be opened."""
+    """Raise NotStarted: the WSGI application over a database that cannot be opened."""
     raise NotStarted(reason)
+
+
+def refuse_development_server() -> None:
+    """Raise NotStarted for `flask run`: it holds neither the serving lock nor the limits of the worker."""
+    run_command.hidden = True
+    context = click.get_current_context(silent=True)
+    if context is not None and context.command is run_command:
+        raise NotStarted("flask run is a development server: start the service with bin/serve")

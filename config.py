@@ -1,4 +1,4 @@
-"""The configuration. This is the only module that reads the environment; `settings` lists the settings.
+"""The configuration. This is the only module that reads the environment; `settings` declares the settings.
 
 Overrides of `create_app` take precedence over the environment, and the environment over the secrets file.
 `prepare` or `make_secrets` creates that file beside the database. An invalid value raises ConfigurationError.
@@ -10,16 +10,26 @@ import ipaddress
 import json
 import os
 import secrets
+import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 import click
 import sqlalchemy as sa
 
 import settings
-from settings import BY_NAME, Network
+from disk import sync
+from settings import (
+    APPLICATION_SETTINGS,
+    PROCESS_SETTINGS,
+    SETTINGS,
+    ProcessSettings,
+    Settings,
+    database_path,
+    file_url,
+)
 
 __version__ = "0.1.0"
 
@@ -27,7 +37,7 @@ PROJECT = settings.PROJECT
 DEMONSTRATION = PROJECT / "instance" / "demo.db"
 SECRETS_NAME = "keys.json"
 CREATE_SUPER_ADMIN = ".venv/bin/flask --app app create-user you@example.org --role super_admin"
-"""The command that creates the first user, to run in PROJECT."""
+"""The command that creates the first user, to run in PROJECT, for the default database."""
 
 KEY_BYTES_MIN = 32  # HS256 requires a key of at least the hash's length (RFC 7518, section 3.2)
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client counts in files if it is set
@@ -40,27 +50,6 @@ class ConfigurationError(click.ClickException):
         super().__init__(_one_line(message))
 
 
-class Settings(TypedDict):
-    """The parsed configuration, for `app.config.from_mapping`."""
-
-    DATABASE_URL: str
-    DATABASE_READ_URL: tuple[str, ...]  # hot standbys of DATABASE_URL
-    SECRET_KEY: list[str]  # the last key signs, all keys verify
-    ANON_KEY: str | None  # None disables the key
-    SERVICE_KEY: str | None
-    REQUIRE_APIKEY: bool
-    MAX_ROWS: int
-    ACCESS_TOKEN_SECONDS: int
-    CORS_ORIGINS: tuple[str, ...] | None  # None: localhost on any port; ("*",): any
-    TRUSTED_PROXIES: tuple[Network, ...]
-    URL_PREFIX: str  # without a slash at its end; empty at the root
-    TIMEZONE: str  # an IANA name
-    FINDING_DEADLINES: dict[str, tuple[int, str]]  # by severity: a number of "h" (hours) or "d" (days)
-    FILES_DIR: Path
-    FILE_BYTES_MAX: int
-    FILES_BYTES_MAX: int
-
-
 def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """Return the parsed configuration; raise ConfigurationError if it is invalid. Other keys in `overrides`
     are ignored.
@@ -68,9 +57,10 @@ def load(overrides: Mapping[str, object] | None = None, environ: Mapping[str, st
     raw = _merge(overrides, environ)
     if "SECRET_KEY" not in raw:
         raw = {**_require_utf8(_read_secrets(_database(raw))), **raw}
-    parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in Settings.__annotations__})
+    parsed = cast("Settings", {name: _parse(name, raw.get(name)) for name in APPLICATION_SETTINGS})
     if raw.get("FILES_DIR") is None:
         parsed["FILES_DIR"] = settings.files_folder(_database(raw))
+    parsed["TIMEZONE"] = parsed["TIMEZONE"] or settings.machine_time_zone(environ.get("TZ"))
     if parsed["DATABASE_READ_URL"] and sa.make_url(parsed["DATABASE_URL"]).get_backend_name() == "sqlite":
         raise ConfigurationError("DATABASE_READ_URL is set, but DATABASE_URL is a file, which has no standbys")
     _refuse_weak_keys(parsed)
@@ -100,6 +90,33 @@ def has_default_database(overrides: Mapping[str, object] | None = None) -> bool:
     return "DATABASE_URL" not in _merge(overrides, os.environ)
 
 
+def database_name(database_url: str) -> str:
+    """Return the path of a file, or the URL of a server without user, password and options.
+
+    >>> database_name("postgresql+psycopg://u:p@h/d?sslmode=require"), database_name("sqlite:////srv/w.db")
+    ('postgresql+psycopg://h/d', '/srv/w.db')
+    """
+    path = database_path(database_url)
+    url = sa.make_url(database_url)
+    server = sa.URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
+    return str(path) if path is not None else server.render_as_string()
+
+
+def create_super_admin(database_url: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the command that creates the first user in this database. It names a file, and no password of a server.
+
+    >>> create_super_admin("sqlite:////srv/w.db", {"DATABASE_URL": "sqlite:////srv/w.db"}).partition(" ")[0]
+    'DATABASE_URL=sqlite:////srv/w.db'
+    >>> create_super_admin("postgresql+psycopg://u:p@h/d", {"DATABASE_URL": "…"}).partition(" ")[0]
+    'DATABASE_URL="$DATABASE_URL"'
+    """
+    if "DATABASE_URL" not in environ:
+        return CREATE_SUPER_ADMIN
+    path = database_path(database_url)
+    named = shlex.quote(file_url(path)) if path is not None else '"$DATABASE_URL"'
+    return f"DATABASE_URL={named} {CREATE_SUPER_ADMIN}"
+
+
 def set_inherited(parsed: Settings) -> None:
     """Make all forked processes use these settings. Rereading the file could give two workers different keys."""
     _inherited[:] = [parsed]
@@ -110,59 +127,42 @@ _inherited: list[Settings] = []
 
 def is_missing_keys(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether `prepare` will create keys for an existing database, which invalidates all tokens."""
-    raw = _merge(None, environ)
-    path = _database(raw)
-    return path is not None and "SECRET_KEY" not in raw and path.exists() and not os.path.lexists(secrets_path(path))
+    path = database_file(environ)
+    is_drawn = "SECRET_KEY" not in _merge(None, environ)
+    return path is not None and is_drawn and path.exists() and not os.path.lexists(secrets_path(path))
 
 
-def database_path(database_url: str) -> Path | None:
-    """Return the file of an SQLite URL; None for another database, or for one in memory.
+def database_file(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the file of DATABASE_URL, which may be missing; None for another database."""
+    return _database(_merge(None, environ))
 
-    >>> database_path("sqlite:////srv/walkthrough.db")
-    PosixPath('/srv/walkthrough.db')
-    >>> database_path("sqlite://"), database_path("postgresql://localhost/walkthrough")
-    (None, None)
+
+def process_settings(environ: Mapping[str, str] = os.environ) -> ProcessSettings:
+    """Return the settings of the process; raise ConfigurationError if one is invalid.
+
+    >>> process_settings({"PORT": "81", "LOG_LEVEL": "WARNING"})
+    {'HOST': '127.0.0.1', 'PORT': 81, 'KEEPALIVE_SECONDS': 75, 'LOG_LEVEL': 'warning'}
     """
-    try:
-        return settings.database_path(database_url)
-    except ValueError as error:
-        raise ConfigurationError(f"DATABASE_URL {error}") from error
+    parsed = {name: _parse(name, environ.get(name, "").strip()) for name in PROCESS_SETTINGS}
+    return cast("ProcessSettings", parsed)
 
 
-def file_url(path: Path) -> str:
-    """Return the URL of an SQLite file. Special characters in the path are escaped.
-
-    >>> file_url(Path("/srv/100%/walkthrough.db"))
-    'sqlite:////srv/100%25/walkthrough.db'
-    """
-    return sa.URL.create("sqlite", database=str(path)).render_as_string()
-
-
-def bind_address(environ: Mapping[str, str] = os.environ) -> tuple[str, int]:
-    """Return HOST and PORT."""
-    return _parse("HOST", environ.get("HOST")), _parse("PORT", environ.get("PORT"))
-
-
-def log_level(environ: Mapping[str, str] = os.environ) -> str:
-    """Return LOG_LEVEL. At `info`, each request is logged.
-
-    >>> log_level({}), log_level({"LOG_LEVEL": "WARNING"})
-    ('info', 'warning')
-    """
-    level: str = _parse("LOG_LEVEL", environ.get("LOG_LEVEL"))
-    return level
-
-
-def keepalive_seconds(environ: Mapping[str, str] = os.environ) -> int:
-    seconds: int = _parse("KEEPALIVE_SECONDS", environ.get("KEEPALIVE_SECONDS"))
-    return seconds
+def time_zone(environ: Mapping[str, str] = os.environ) -> str:
+    """Return TIMEZONE, or the zone of this machine."""
+    return _parse("TIMEZONE", environ.get("TIMEZONE")) or settings.machine_time_zone(environ.get("TZ"))
 
 
 def _merge(overrides: Mapping[str, object] | None, environ: Mapping[str, str]) -> dict[str, object]:
-    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file)."""
-    names = Settings.__annotations__
-    merged: dict[str, object] = {name: environ[name] for name in names if environ.get(name)}
-    for name in names:
+    """Return the overrides and the environment, merged. An empty text is ignored (`SERVICE_KEY=` in an env file).
+
+    Raise ConfigurationError for an empty ANON_KEY: ignored, it would leave the key of keys.json in force, or none.
+    """
+    for given in (environ, overrides or {}):
+        key = given.get("ANON_KEY")
+        if isinstance(key, str) and not key.strip():
+            raise ConfigurationError("ANON_KEY is empty: set a key, or leave the setting out")
+    merged: dict[str, object] = {name: environ[name] for name in APPLICATION_SETTINGS if environ.get(name)}
+    for name in APPLICATION_SETTINGS:
         if overrides is not None and overrides.get(name) is not None:
             merged[name] = overrides[name]
     return _require_utf8(merged)
@@ -191,13 +191,11 @@ def _is_text(text: str) -> bool:
 
 def _parse(name: str, value: object) -> Any:
     """Return the value of a setting. A setting that is empty has its default."""
-    setting = BY_NAME[name]
-    if isinstance(value, str) and setting.is_of_process:
-        value = value.strip()
+    setting = SETTINGS[name]
     if value in (None, ""):
         value = setting.default
     try:
-        return setting.empty if value is None else setting.parse(value)
+        return None if value is None else setting.parse(value)
     except ValueError as error:
         raise ConfigurationError(f"{name} {error}") from error
 
@@ -249,7 +247,7 @@ def _write_once(path: Path, drawn: Mapping[str, object]) -> None:
             return
     finally:
         draft.unlink(missing_ok=True)
-    _sync_directory(path.parent)
+    sync(path.parent)
 
 
 def _write_new(path: Path, drawn: Mapping[str, object], like: Path | None = None) -> None:
@@ -276,7 +274,7 @@ def renew_signing_key(database: Path, used: Sequence[str]) -> None:
     try:
         _write_new(draft, {**stored, "SECRET_KEY": secrets.token_urlsafe(48)}, like=path)
         draft.replace(path)
-        _sync_directory(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
     finally:
@@ -287,7 +285,7 @@ def _read_secrets(database: Path | None) -> dict[str, object]:
     if database is None:
         raise ConfigurationError("SECRET_KEY is not set, and this database has no secrets file")
     stored = _read_secrets_file(secrets_path(database))
-    return {name: stored[name] for name, setting in BY_NAME.items() if setting.is_secret and name in stored}
+    return {name: stored[name] for name, setting in SETTINGS.items() if setting.is_secret and name in stored}
 
 
 def _read_secrets_file(path: Path) -> dict[str, object]:
@@ -352,9 +350,14 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def environment(**changes: str) -> dict[str, str]:
-    """Return a copy of the environment with these changes, for a child process."""
-    return {**os.environ, **changes}
+def environment() -> dict[str, str]:
+    """Return a copy of the environment, for a child process."""
+    return dict(os.environ)
+
+
+def set_environment(**changes: str | None) -> None:
+    """Change settings in the environment of this process and its children. None leaves a setting as it is."""
+    os.environ.update({name: text for name, text in changes.items() if text is not None})
 
 
 def refuse_debugging(environ: Mapping[str, str] = os.environ) -> None:
@@ -377,18 +380,9 @@ def _make_directory(path: Path) -> None:
             missing = [each for each in (path, *path.parents) if not each.exists()]
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             for each in missing:
-                _sync_directory(each.parent)
+                sync(each.parent)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be created: {error.strerror}") from error
-
-
-def _sync_directory(path: Path) -> None:
-    """Sync a directory, so that a new name in it survives a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _one_line(message: str) -> str:

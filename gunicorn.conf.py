@@ -6,10 +6,8 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 PROJECT = Path(__file__).resolve().parent
 if str(PROJECT) not in sys.path:
@@ -23,28 +21,31 @@ from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
+from engine.storage.heap import bound_heap  # noqa: E402
 from routes.http import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
 from serving import shutdown  # noqa: E402
-from serving.standard_error import STANDARD_ERROR  # noqa: E402
-from serving.start import checks, descriptors, ports  # noqa: E402
-from serving.worker import limits  # noqa: E402
+from serving.logging import STANDARD_ERROR  # noqa: E402
+from serving.start import checks  # noqa: E402
+from serving.worker import connection  # noqa: E402
+from settings import database_path  # noqa: E402
 
-Setting = TypeVar("Setting")
+bound_heap()  # before any thread has a heap of its own; workers inherit the settings
 
-
-def read_setting(read: Callable[[], Setting]) -> Setting:
-    """Return a setting. An invalid one ends the process with one line."""
-    try:
-        return read()
-    except configuration.ConfigurationError as error:
-        sys.exit(f"walkthrough: {error}")
-
+try:
+    process = configuration.process_settings()
+except configuration.ConfigurationError as error:
+    sys.exit(f"walkthrough: {error}")
 
 # Imported for PostgreSQL only.
-POSTGRESQL = ("engine.postgres.schema", "engine.query.dialect.postgresql")
+POSTGRESQL = ("postgres.schema", "postgres.dialect")
 
 KEYS_DRAWN = "no keys.json beside the database: created new keys; tokens signed with older keys are invalid"
+KEYLESS = (
+    "all requests are refused: REQUIRE_APIKEY is on, and neither ANON_KEY nor SERVICE_KEY is set;"
+    " with SECRET_KEY in the environment keys.json is not read"
+)
+CLOCK_AHEAD = "the database's time is %d s ahead of this machine's: see the command `clock`"
 
 SOCKET_MODE = 0o660  # a proxy in the service's group may connect, and its headers count
 
@@ -53,8 +54,7 @@ chdir = str(PROJECT)
 proc_name = "walkthrough"
 
 # This machine only by default: outside a local network, put a buffering proxy in front.
-_host, _port = read_setting(configuration.bind_address)
-bind = [ports.address_text((_host, _port))]
+bind = [checks.address_text((process["HOST"], process["PORT"]))]
 
 # SQLite has one writer. Two processes keep two cores busy with reads.
 workers = 2
@@ -62,7 +62,7 @@ workers = 2
 threads = 32
 worker_class = "serving.worker.loop.BufferingWorker"
 # A client without a descriptor would end the worker, so the open-file limit is raised to fit.
-worker_connections = descriptors.clients_max()
+worker_connections = checks.clients_max()
 # One accept queue per worker. With a shared queue, connections pile up on one worker, and throughput
 # varies by a factor of four. With SO_REUSEPORT a bind never fails, so on_starting checks the port.
 reuse_port = True
@@ -72,7 +72,7 @@ preload_app = False
 max_requests = 0
 # Clients reuse a connection for up to a minute; a write fails if the server closes it first.
 # An idle connection holds no thread.
-keepalive = read_setting(configuration.keepalive_seconds)
+keepalive = process["KEEPALIVE_SECONDS"]
 # The main loop only receives and dispatches. If it blocks for 30 s, the worker is broken.
 timeout = 30
 # Longer than any request's database time (reads 2 s; writes 5 s of waiting and 4 s of work).
@@ -87,10 +87,10 @@ graceful_timeout = 15
 
 # 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn silently lowers a larger value to its own
 # constant and treats 0 as "no limit", so both are set.
-gunicorn.http.message.MAX_REQUEST_LINE = limits.REQUEST_LINE_BYTES_MAX + 1
-limit_request_line = limits.REQUEST_LINE_BYTES_MAX
-limit_request_fields = limits.HEADER_FIELDS_MAX
-limit_request_field_size = limits.HEADER_BYTES_MAX
+gunicorn.http.message.MAX_REQUEST_LINE = connection.REQUEST_LINE_BYTES_MAX + 1
+limit_request_line = connection.REQUEST_LINE_BYTES_MAX
+limit_request_fields = connection.HEADER_FIELDS_MAX
+limit_request_field_size = connection.HEADER_BYTES_MAX
 # The C parser (`gunicorn[fast]`) is not used: 27.0.1 requires gunicorn_h1c 0.6.14, and the
 # newest available release is 0.6.9. "python" ignores an installed copy of it.
 http_parser = "python"
@@ -113,7 +113,7 @@ control_socket_disable = True
 accesslog = None
 # One JSON object per line on standard error, gunicorn's messages included. LOG_LEVEL sets the level.
 logger_class = "serving.logging.JsonLogger"
-loglevel = read_setting(configuration.log_level)
+loglevel = process["LOG_LEVEL"]
 # A worker's heartbeat is an unnamed file, in memory if possible. On a full disk, gunicorn could not replace a
 # worker and would end.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # noqa: S108
@@ -128,13 +128,13 @@ def on_starting(server: Arbiter) -> None:
         configuration.set_inherited(settings)
         if is_missing_keys:
             server.log.warning(KEYS_DRAWN)
-        if (lack := descriptors.descriptor_shortage()) is not None:
+        if (lack := checks.descriptor_shortage()) is not None:
             raise checks.StartRefused(lack)
         checks.require_temporary_directory(server.cfg.worker_tmp_dir)
         if any(isinstance(address, str) for address in server.address):
             server.cfg.set("reuse_port", False)  # workers share a Unix socket: each bind would replace the file
         checks.refuse_taken_addresses(server.address)
-        server.ports = ports.PortClaims()
+        server.ports = checks.PortClaims()
         server.ports.claim(server.address)
         # Workers count in files, so that each can sum up all. prometheus-client reads the directory at import.
         server.metrics_directory = metric_files.make_directory()
@@ -142,15 +142,19 @@ def on_starting(server: Arbiter) -> None:
             server.log.warning("no directory for temporary files: each worker counts for itself")
         configuration.set_metrics_directory(server.metrics_directory)
         server.exit_flags = shutdown.ExitFlags()
-        database = configuration.database_path(settings["DATABASE_URL"])
+        database = database_path(settings["DATABASE_URL"])
         server.serving_lock = checks.claim(database) if database is not None else None
         checks.load("app", *(POSTGRESQL if database is None else ()))
         checks.share_clock()
         _check_database(server)
+        if ahead_seconds := checks.seconds_ahead():
+            server.log.warning(CLOCK_AHEAD, ahead_seconds)
         checks.expect_file(database)
         if database is None:
             checks.expect_server(settings["DATABASE_URL"])
-    except (configuration.ConfigurationError, checks.StartRefused, ports.PortTaken) as error:
+        if settings["REQUIRE_APIKEY"] and not (settings["ANON_KEY"] or settings["SERVICE_KEY"]):
+            server.log.warning(KEYLESS)
+    except (configuration.ConfigurationError, checks.StartRefused, checks.PortTaken) as error:
         metric_files.remove_directory(getattr(server, "metrics_directory", None))
         sys.exit(f"walkthrough: {error}")
 
@@ -160,7 +164,7 @@ def when_ready(server: Arbiter) -> None:
     for address in server.address:
         if isinstance(address, str):
             Path(address).chmod(SOCKET_MODE)
-    addresses = [ports.address_text(address) for address in server.address]
+    addresses = [checks.address_text(address) for address in server.address]
     logging.getLogger("walkthrough").info({"event": "listening", "addresses": addresses})
 
 

@@ -1,7 +1,7 @@
-"""The settings: name, default, parser and meaning of each. `config` reads them from the environment.
+"""The settings: `Settings` and `ProcessSettings` declare each once, and docs/OPERATING.md explains them.
 
-A parser takes the text of the environment, or the value of an override of `create_app`. It raises ValueError with a
-message that continues the setting's name.
+`config` reads them from the environment. A parser takes the text of the environment, or the value of an override of
+`create_app`. It raises ValueError with a message that continues the setting's name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -21,8 +21,20 @@ import sqlalchemy as sa
 PROJECT = Path(__file__).resolve().parent
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 SQLITE_DRIVERS = ("sqlite", "sqlite+pysqlite")  # any PostgreSQL URL uses psycopg
-DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # 24 CFR 982.404 and NSPIRE
+IN_MEMORY = (None, "", ":memory:")
+DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # for the names; models/deadline_rule.py has sources
 PREFIX = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")  # without dot segments
+# The bounds of a request's body, in bytes. FILE_BYTES_MAX, a setting, bounds each file of an upload.
+BODY_BYTES_MAX = 6 << 20
+"""Of any body but an upload, while it arrives. Only a call of `import_csv` may use all of it."""
+JSON_BYTES_MAX = 1 << 20
+CSV_BYTES_MAX = 5 << 20
+SIGN_IN_BYTES_MAX = 16 << 10
+CONSOLE_FORM_BYTES_MAX = 512 << 10
+UPLOAD_FORM_BYTES_MAX = 64 << 10
+"""Of the fields beside the files of an upload."""
+
+ZONE_FILE = re.compile(r"/zoneinfo[^/]*/(?:posix/|right/)?(.+)")  # macOS has zoneinfo.default, too
 SOCKET_PATH_BYTES_MAX = 107  # Linux; macOS has 103
 DEADLINE = re.compile(r"([a-z_]+)=([1-9][0-9]{0,4})([hd])")
 DEADLINES_MAX = {"h": 8_760, "d": 3_660}
@@ -91,23 +103,25 @@ def read_log_level(value: object) -> str:
     return level
 
 
-def read_database_url(value: object) -> str:
-    """Return the URL. The path of a file becomes absolute."""
+def read_database_url(value: object, directory: Path | None = None) -> str:
+    """Return the URL of an SQLite file or a PostgreSQL server. The path of a file becomes absolute.
+
+    A relative path is relative to `directory`, by default to the project, not to the working directory.
+    """
     text = read_text(value)
-    path = database_path(text)
-    return text if path is None else sa.make_url(text).set(database=str(path)).render_as_string(hide_password=False)
-
-
-def database_path(text: str) -> Path | None:
-    """Return the file of an SQLite URL; None for another database, or for one in memory."""
-    url = parse_url(text)
+    try:
+        url = sa.make_url(text)
+    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: an invalid port
+        raise ValueError("is not a database URL") from error
+    if url.get_backend_name() == "postgresql":
+        return text
     if url.drivername not in SQLITE_DRIVERS:
-        return None
+        raise ValueError(f"begins with sqlite:/// or postgresql+psycopg://, not with {url.drivername}://")
     # SQLAlchemy may drop what follows a `?`, which would name another file.
     if "?" in text:
         raise ValueError("takes a path after sqlite:///, which has no ? in it")
-    if url.database in (None, "", ":memory:"):
-        return None
+    if url.database in IN_MEMORY:
+        return text
     assert url.database is not None
     if url.database.startswith("file:"):
         raise ValueError("takes a path after sqlite:///, not a file: URI")
@@ -115,8 +129,29 @@ def database_path(text: str) -> Path | None:
         raise ValueError("takes a path after sqlite:///, and nothing else")
     if "\0" in url.database or not Path(url.database).name:
         raise ValueError("names no file")
-    # A relative path is relative to the project, not to the working directory.
-    return Path(os.path.abspath(PROJECT / url.database))
+    return file_url(Path(os.path.abspath((directory or PROJECT) / url.database)))
+
+
+def database_path(url: str | sa.URL) -> Path | None:
+    """Return the file of a URL that `read_database_url` returned; None for another database, or for one in memory.
+
+    >>> database_path("sqlite:////srv/walkthrough.db")
+    PosixPath('/srv/walkthrough.db')
+    >>> database_path("sqlite://"), database_path("postgresql://localhost/walkthrough")
+    (None, None)
+    """
+    parts = sa.make_url(url)
+    is_file = parts.drivername in SQLITE_DRIVERS and parts.database not in IN_MEMORY
+    return Path(parts.database or "") if is_file else None
+
+
+def file_url(path: Path) -> str:
+    """Return the URL of an SQLite file. Special characters in the path are escaped.
+
+    >>> file_url(Path("/srv/100%/walkthrough.db"))
+    'sqlite:////srv/100%25/walkthrough.db'
+    """
+    return sa.URL.create("sqlite", database=str(path)).render_as_string()
 
 
 def files_folder(database: Path | None) -> Path:
@@ -124,20 +159,9 @@ def files_folder(database: Path | None) -> Path:
     return PROJECT / "instance" / "files" if database is None else database.with_name(f"{database.name}.files")
 
 
-def parse_url(text: str) -> sa.URL:
-    """Parse the URL of an SQLite file or a PostgreSQL server. The path is not checked."""
-    try:
-        url = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: an invalid port
-        raise ValueError("is not a database URL") from error
-    if url.drivername not in SQLITE_DRIVERS and url.get_backend_name() != "postgresql":
-        raise ValueError(f"begins with sqlite:/// or postgresql+psycopg://, not with {url.drivername}://")
-    return url
-
-
 def read_standbys(value: object) -> tuple[str, ...]:
-    urls = tuple(read_texts(value))
-    if any(parse_url(each).drivername in SQLITE_DRIVERS for each in urls):
+    urls = tuple(map(read_database_url, read_texts(value)))
+    if any(sa.make_url(each).drivername in SQLITE_DRIVERS for each in urls):
         raise ValueError("is a list of URLs like DATABASE_URL's")
     return urls
 
@@ -211,6 +235,44 @@ def read_time_zone(value: object) -> str:
     return name
 
 
+def machine_time_zone(tz: str | None, folder: Path = Path("/etc")) -> str:
+    """Return the time zone of this machine: that of the variable TZ, of /etc/localtime or of /etc/timezone.
+
+    A zone without an IANA name is UTC.
+    """
+    if tz is not None:
+        path = tz.removeprefix(":")
+        names = [zone_of_file(Path(path)) if path.startswith("/") else path]
+    else:
+        names = [zone_of_file(folder / "localtime"), first_line(folder / "timezone")]
+    return next((name for name in map(known_zone, names) if name), "UTC")
+
+
+def zone_of_file(path: Path) -> str:
+    """Return the name of the zone that a symbolic link leads to; an empty text for another file."""
+    match = ZONE_FILE.search(os.path.realpath(path))
+    return match[1] if match else ""
+
+
+def first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def known_zone(name: str) -> str:
+    """Return the name of a known zone, or an empty text.
+
+    >>> known_zone("Etc/UTC"), known_zone("EST5EDT4"), known_zone("")
+    ('UTC', '', '')
+    """
+    try:
+        return "UTC" if name == "Etc/UTC" else read_time_zone(name) if name else ""
+    except ValueError:
+        return ""
+
+
 def read_folder(value: object) -> Path:
     """Return an absolute path. A relative path is relative to the project."""
     text = str(value)
@@ -251,57 +313,52 @@ def parse_deadlines(text: str) -> dict[str, tuple[int, str]]:
 
 
 class Setting(NamedTuple):
-    """A setting. Its value is `empty` if it is not set and has no default."""
+    """The declaration of a setting. Its value is None if it is not set and has no default."""
 
-    name: str
-    default: str | None
     parse: Callable[[object], Any]
-    meaning: str
-    empty: object = None
+    default: str | None = None
     is_secret: bool = False
-    is_of_process: bool = False  # gunicorn.conf.py reads it from the environment; no override of `create_app`
 
 
-URLS = "`sqlite:///relative/path`, `sqlite:////absolute/path` or `postgresql+psycopg://user:password@host/database`"
-SIGNING = "signs access tokens; at least 32 bytes. In a list, the last key signs and all keys verify."
-SERVICE = "the apikey that acts as super admin; at least 32 bytes"
-LIFETIME = "lifetime of an access token, 120 s to 604,800 s"  # clients refresh 90 s before the end
-ORIGINS = (
-    "list of origins that read answers, such as `https://app.example` or `capacitor://localhost`; `*` for all;"
-    " by default localhost, any port"
-)
-PROXIES = "list of addresses or networks whose `X-Forwarded-For`, `-Proto` and `-Prefix` count ([below](#proxy))"
-UNDER = "the path under which a proxy publishes the service, such as `/inspections`"
-HOST = "the address to listen on, or a Unix socket such as `unix:/run/walkthrough/walkthrough.sock`"
-ZONE = "the IANA name of the zone that decides which day is today, such as `America/New_York`. Timestamps stay in UTC."
-CORRECTION = "by severity, hours (`h`) or days (`d`) to correct a finding. Days end at 23:59:59 in `TIMEZONE`."
-LEVELS = "`debug`, `info`, `warning`, `error` or `critical`"
-FOLDER = "the folder of files ([FILES.md](FILES.md)); by default `<database>.files`, with PostgreSQL `instance/files`"
-FILE_BYTES = "bytes of one file"
-FILES_BYTES = "bytes of all files together"
-STANDBYS = "list of hot standbys of `DATABASE_URL` ([SCALING.md](SCALING.md))"
-IDLE = "how long an idle connection stays open, in seconds"
+class Settings(TypedDict):
+    """The settings of the application. An override of `create_app` replaces the environment's value."""
 
-SETTINGS = (
-    Setting("DATABASE_URL", "sqlite:///instance/walkthrough.db", read_database_url, URLS),
-    Setting("DATABASE_READ_URL", None, read_standbys, STANDBYS, empty=()),
-    Setting("SECRET_KEY", None, read_keys, SIGNING, is_secret=True),
-    Setting("ANON_KEY", None, read_text, "the public apikey", is_secret=True),
-    Setting("SERVICE_KEY", None, read_text, SERVICE, is_secret=True),
-    Setting("REQUIRE_APIKEY", "1", read_flag, "`0` accepts requests without an apikey"),
-    Setting("MAX_ROWS", "1000", whole_number(1), "rows in a response, and in each embedded array"),
-    Setting("ACCESS_TOKEN_SECONDS", "3600", whole_number(120, 7 * 24 * 3_600), LIFETIME),
-    Setting("CORS_ORIGINS", None, read_origins, ORIGINS),
-    Setting("TRUSTED_PROXIES", None, read_networks, PROXIES, empty=()),
-    Setting("URL_PREFIX", None, read_prefix, UNDER, empty=""),
-    Setting("TIMEZONE", "UTC", read_time_zone, ZONE),
-    Setting("FINDING_DEADLINES", DEADLINES, read_deadlines, CORRECTION),
-    Setting("FILES_DIR", None, read_folder, FOLDER),
-    Setting("FILE_BYTES_MAX", "20971520", whole_number(1), FILE_BYTES),
-    Setting("FILES_BYTES_MAX", "10737418240", whole_number(1, 10**15), FILES_BYTES),
-    Setting("HOST", "127.0.0.1", read_host, HOST, is_of_process=True),
-    Setting("PORT", "8000", whole_number(1, 65_535), "the port to listen on", is_of_process=True),
-    Setting("KEEPALIVE_SECONDS", "75", whole_number(1, 3_600), IDLE, is_of_process=True),
-    Setting("LOG_LEVEL", "info", read_log_level, LEVELS, is_of_process=True),
-)
-BY_NAME = {setting.name: setting for setting in SETTINGS}
+    DATABASE_URL: Annotated[str, Setting(read_database_url, "sqlite:///instance/walkthrough.db")]
+    DATABASE_READ_URL: Annotated[tuple[str, ...], Setting(read_standbys, "")]
+    SECRET_KEY: Annotated[list[str], Setting(read_keys, is_secret=True)]  # the last key signs, all keys verify
+    ANON_KEY: Annotated[str | None, Setting(read_text, is_secret=True)]  # None disables the key
+    SERVICE_KEY: Annotated[str | None, Setting(read_text, is_secret=True)]
+    REQUIRE_APIKEY: Annotated[bool, Setting(read_flag, "1")]
+    MAX_ROWS: Annotated[int, Setting(whole_number(1), "1000")]
+    ACCESS_TOKEN_SECONDS: Annotated[int, Setting(whole_number(120, 604_800), "3600")]  # clients refresh 90 s before
+    CORS_ORIGINS: Annotated[tuple[str, ...] | None, Setting(read_origins)]  # None: localhost, any port; ("*",): any
+    TRUSTED_PROXIES: Annotated[tuple[Network, ...], Setting(read_networks, "")]
+    URL_PREFIX: Annotated[str, Setting(read_prefix, "")]  # without a slash at its end; empty at the root
+    TIMEZONE: Annotated[str, Setting(read_time_zone)]  # by default `machine_time_zone`
+    FINDING_DEADLINES: Annotated[dict[str, tuple[int, str]] | None, Setting(read_deadlines)]
+    FILES_DIR: Annotated[Path, Setting(read_folder)]  # by default `files_folder`
+    FILE_BYTES_MAX: Annotated[int, Setting(whole_number(1), "20971520")]
+    FILES_BYTES_MAX: Annotated[int, Setting(whole_number(1, 10**15), "10737418240")]
+
+
+class ProcessSettings(TypedDict):
+    """The settings of the process, which gunicorn.conf.py reads. They have no overrides."""
+
+    HOST: Annotated[str, Setting(read_host, "127.0.0.1")]
+    PORT: Annotated[int, Setting(whole_number(1, 65_535), "8000")]
+    KEEPALIVE_SECONDS: Annotated[int, Setting(whole_number(1, 3_600), "75")]
+    LOG_LEVEL: Annotated[str, Setting(read_log_level, "info")]
+
+
+def declared(schema: type) -> dict[str, Setting]:
+    """Return the settings that a class declares, by name.
+
+    >>> declared(ProcessSettings)["PORT"].default
+    '8000'
+    """
+    return {name: kind.__metadata__[0] for name, kind in get_type_hints(schema, include_extras=True).items()}
+
+
+APPLICATION_SETTINGS = declared(Settings)
+PROCESS_SETTINGS = declared(ProcessSettings)
+SETTINGS = APPLICATION_SETTINGS | PROCESS_SETTINGS

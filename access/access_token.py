@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from itsdangerous import BadSignature, Signer
 
 from access.roles import Role
-from models.errors import Fault
-from models.types import read_uuid
+from models.types import Fault, read_uuid
 
 AUDIENCE = "authenticated"
 SKEW_SECONDS_MAX = 5  # leeway for iat and nbf; exp has none
@@ -27,12 +26,12 @@ JsonObject = dict[str, object]
 HEADER = {"alg": "HS256", "typ": "JWT"}
 
 
-class InvalidToken(Fault):
-    """The token is malformed, or has a wrong algorithm or signature (PGRST301)."""
+class InvalidToken(Fault, code="PGRST301"):
+    """The token is malformed, or has a wrong algorithm or signature."""
 
 
-class RefusedClaims(Fault):
-    """The signature is right. The claims are invalid, not in force, or those of a user who changed (PGRST303)."""
+class RefusedClaims(Fault, code="PGRST303"):
+    """The signature is right. The claims are invalid, not in force, or those of a user who changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +110,11 @@ def decode(part: bytes) -> object:
 
 
 def object_without_duplicates(pairs: list[tuple[str, object]]) -> JsonObject:
-    """Return an object; raise DuplicateClaim if a name repeats, since JSON libraries disagree on which value counts."""
+    """Return an object; raise RefusedClaims if a name repeats, since JSON libraries disagree on which value counts."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise DuplicateClaim("duplicate claim names")
+        raise RefusedClaims("duplicate claim names")
     return members
-
-
-class DuplicateClaim(RefusedClaims):
-    """Two claims, or two header fields, with the same name."""
 
 
 def reject_constant(constant: str) -> None:

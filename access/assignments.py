@@ -14,28 +14,25 @@ from typing import Literal
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.functions import function
-from access.parameters import id_array, required_parameter
+from access.decorators import function
 from access.policy import AccessRule
-from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES
+from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, id_array, required_parameter
 from access.roles import ADMINS, SUPER_ADMINS, GrantKind, Role
 from engine import execute
-from engine.interface.transaction import Transaction
-from engine.query.catalog import catalog
-from engine.query.constraints import ForeignKeyViolation
+from engine.interface.database import Transaction
+from engine.query.catalog import ForeignKeyViolation, catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement, parameter
 from engine.query.write.insert import Conflict, Insertion
-from engine.query.write.row_security import RowDenied
+from engine.query.write.rules import RowDenied
 from models import User
-from models.errors import Denial, Fault
-from models.types import UUID
+from models.types import UUID, Denial, Fault
 
 IDS_MAX = 1_000  # per array
 
 
-class InvalidGrantee(Fault):
+class InvalidGrantee(Fault, code="23514"):
     """The grantee does not exist, is hidden from the caller, or has another role (23514). All share one text."""
 
     def __init__(self, role: Role) -> None:
@@ -43,7 +40,7 @@ class InvalidGrantee(Fault):
 
 
 class TargetOutOfScope(Denial):
-    """A building or inspection does not exist, or the caller may not grant it (42501)."""
+    """A building or inspection does not exist, or the caller may not grant it."""
 
     def __init__(self, kind: GrantKind) -> None:
         super().__init__(f"permission denied to assign every {kind.value} of the list")

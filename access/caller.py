@@ -52,6 +52,8 @@ class Caller:
     is_read_only: bool = False
     visits_since: str | None = None
     """The first day whose visits a linked inspector reads."""
+    has_temporary_password: bool = False
+    """Whether an administrator chose the password of the caller, in the console."""
 
     @property
     def role(self) -> Role:

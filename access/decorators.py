@@ -1,37 +1,133 @@
-"""Decorators of views: which callers may use a view. Each decorator does one job and records its requirement.
+"""Decorators of views, which say who may use a view, and the decorator that declares a function of the API.
 
-They check a request in three steps: its apikey, its token and the token's user, and the privilege of the user's role.
-Row rules are applied later. `check_guards` prevents an application from starting if a view has no requirement.
+Each decorator of a view does one job and records its requirement. `check_guards` prevents the start of an application
+in which a view has no requirement. A request is checked in three steps: its apikey, its token and the token's user, and
+the privilege of the role. Row rules are applied later. Each function of the API is declared once, above its
+implementation. Routes, the description, the console and the tests read the declaration. `routes/functions/rpc.py` lists
+the functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import TypeVar, cast
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, get_type_hints
 
 from flask import Flask
+from marshmallow import Schema, fields
 
-from access import policy, request_state
+from access import policy, session
 from access.access_token import Claims, require_in_force
-from access.authentication import Authentication, authenticator, check_apikey, current_time
 from access.caller import SERVICE_CALLER, Caller
-from access.functions import Function
 from access.policy import PermissionDenied
-from access.roles import GrantProfile
-from access.session import Credential, KeyDigest, look_up_caller, look_up_key
-from engine.current import on_any_server, reading
-from engine.interface.faults import StaleLookUp
-from engine.interface.transaction import Transaction
-from engine.query.rule import Action
-from models.errors import Fault
+from access.predicates import Parameter, unprefixed
+from access.roles import GrantProfile, Role
+from access.session import (
+    Authentication,
+    Credential,
+    KeyDigest,
+    authenticator,
+    check_apikey,
+    current_time,
+    look_up_caller,
+    look_up_key,
+)
+from engine.interface.database import Transaction
+from engine.open import on_any_server, reading
+from engine.query.statement import Action
 from models.fields import Model
+from models.types import AccountFault, Fault
+
+DRY_RUN: Final = "dry_run"
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Implementation = Callable[Concatenate[Transaction, Caller, Arguments], Result]
+
+
+@dataclass(eq=False, slots=True)
+class Function(Generic[Arguments, Result]):
+    """A function of the API. `roles` may call it. A volatile function writes; a stable one reads.
+
+    A volatile function with a parameter `p_dry_run` only reads unless that is false. `body_bytes_max` and
+    `seconds_max` limit the body and the time of a call, if not as those of other requests.
+    `preparation`, if any, computes the arguments of the implementation from those of a call, without the writer lock.
+    `names` are the documented names of its parameters. The implementation takes them without the prefix.
+    """
+
+    name: str
+    summary: str
+    names: tuple[str, ...]
+    schema: Schema
+    roles: frozenset[Role]
+    is_volatile: bool
+    implementation: Implementation[Arguments, Result]
+    body_bytes_max: int | None = None
+    seconds_max: float | None = None
+    preparation: Callable[..., dict[str, Any]] | None = None
+
+    def prepare(self, transaction: Transaction, caller: Caller, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the implementation. `transaction` only reads: it has no writer lock."""
+        if self.preparation is None:
+            return arguments
+        return self.preparation(transaction, caller, **arguments)
+
+    def __call__(
+        self, transaction: Transaction, caller: Caller, *values: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        return self.implementation(transaction, caller, *values, **named)
+
+    def __str__(self) -> str:
+        return f"public.{self.name}({', '.join(self.names)})" if self.names else f"public.{self.name}"
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters by their documented names."""
+        return {name: cast(Parameter, self.schema.fields[unprefixed(name)]) for name in self.names}
+
+    @property
+    def has_dry_run(self) -> bool:
+        return DRY_RUN in self.schema.fields
+
+    def is_dry_run(self, arguments: Mapping[str, object]) -> bool:
+        """Return whether a call with these arguments only tries what it would write."""
+        return self.has_dry_run and arguments.get(DRY_RUN) is not False
+
+    @property
+    def returns(self) -> Any:
+        """The type of the result."""
+        return get_type_hints(self.implementation)["return"]
+
+
+def function(
+    name: str,
+    *,
+    summary: str,
+    roles: frozenset[Role],
+    parameters: Mapping[str, Parameter] | None = None,
+    is_volatile: bool = False,
+    body_bytes_max: int | None = None,
+    seconds_max: float | None = None,
+    preparation: Callable[..., dict[str, Any]] | None = None,
+) -> Callable[[Implementation[Arguments, Result]], Function[Arguments, Result]]:
+    """Return the decorator that declares a function. It does not register the function."""
+    declared: dict[str, fields.Field[Any]] = {unprefixed(each): kind for each, kind in (parameters or {}).items()}
+
+    def declare(implementation: Implementation[Arguments, Result]) -> Function[Arguments, Result]:
+        schema = Schema.from_dict(declared)()
+        names = tuple(parameters or ())
+        return Function(
+            name, summary, names, schema, roles, is_volatile, implementation, body_bytes_max, seconds_max, preparation
+        )
+
+    return declare
+
 
 View = TypeVar("View", bound=Callable[..., object])
 
 
-class AnonymousDenied(Fault):
+class AnonymousDenied(Fault, code="42501", status=401):
     """A request without a token. Anonymous requests have no privileges (401, 42501)."""
 
 
@@ -52,7 +148,7 @@ def load_caller(transaction: Transaction) -> Caller:
     A write calls this after it waited for the lock. Raise RefusedClaims or InvalidApiKey if the credential no longer
     counts, and ReadOnlyApiKey for a write with a key that only reads.
     """
-    state = request_state.state()
+    state = session.state()
     caller = look_up(transaction, state.credential)
     state.caller = caller
     if caller.api_key_id is not None:
@@ -83,7 +179,7 @@ def client_of_writes(actions: Iterable[Action], model: type[Model]) -> int | Non
 
     The caller is not looked up yet. A caller of another client than expected changes no rows.
     """
-    state = request_state.state()
+    state = session.state()
     sender: object = state.caller or state.credential
     if isinstance(sender, Caller | Claims) and policy.writes_own_client(sender.role, actions, model):
         return sender.client_id
@@ -92,7 +188,7 @@ def client_of_writes(actions: Iterable[Action], model: type[Model]) -> int | Non
 
 def authenticate_request() -> Authentication:
     """Return the request's authentication; raise a fault if its token or the apikey beside it is not in force."""
-    environ = request_state.request().environ
+    environ = session.request().environ
     authentication = authenticator().authenticate(environ.get("HTTP_APIKEY"), environ.get("HTTP_AUTHORIZATION"))
     if isinstance(authentication.credential, Claims):
         require_in_force(authentication.credential, current_time())
@@ -116,6 +212,7 @@ def guarded(
     *,
     is_read_only: bool = False,
     loads_caller: bool = False,
+    checks_writable: bool = True,
 ) -> View:
     """Return the view behind apikey, token, privilege and look-up. The view receives the caller.
 
@@ -123,8 +220,10 @@ def guarded(
       and calls `load_caller` again in it.
     - `receive_body`: reads the request's body before the snapshot begins, since a client may send it slowly.
     - `is_read_only`: the view only reads, and no hidden table, so a standby may answer. The view is called again if
-      a standby fails, or if the caller has changed since their last request.
+      a standby fails.
     - `loads_caller`: the view calls `load_caller` before anything except reading its request, and receives no caller.
+    - `checks_writable`: a view outside of a snapshot writes. Else it may only read, and `load_caller` refuses a key
+      that only reads once the view writes.
     """
 
     @wraps(view)
@@ -132,7 +231,7 @@ def guarded(
         authentication = authenticate_request()
         if authentication.is_anonymous:
             raise AnonymousDenied(f"permission denied for {denied}")
-        state = request_state.state()
+        state = session.state()
         # The state outlives a request inside an open application context: remove the caller of the previous one.
         state.caller = None
         credential = state.credential = authentication.credential
@@ -148,21 +247,15 @@ def guarded(
             with reading() as transaction:
                 caller = load_caller(transaction)
             require(allowed, caller.profile, denied)
-            require_writable(caller)
+            if checks_writable:
+                require_writable(caller)
             return view(caller, *arguments, **named)
 
-        def read(verifies_later: bool) -> object:
-            with reading() as transaction:
-                transaction.verifies_later = verifies_later
-                caller = load_caller(transaction)
-                require(allowed, caller.profile, denied)
-                run = partial(view, caller, *arguments, **named)
-                return on_any_server(transaction, run) if is_read_only else run()
-
-        try:
-            return read(verifies_later=is_read_only)
-        except StaleLookUp:
-            return read(verifies_later=False)
+        with reading() as transaction:
+            caller = load_caller(transaction)
+            require(allowed, caller.profile, denied)
+            run = partial(view, caller, *arguments, **named)
+            return on_any_server(transaction, run) if is_read_only else run()
 
     return cast(View, guarded_view)
 
@@ -186,7 +279,7 @@ def writing_profile(allowed: Callable[[GrantProfile], bool], credential: Credent
 
 def require_looked_up() -> None:
     """Look the caller up unless the view did, so that a refused token takes precedence over any other error."""
-    if request_state.state().caller is None:
+    if session.state().caller is None:
         with reading() as transaction:
             load_caller(transaction)
 
@@ -228,6 +321,7 @@ def requires_call(
             in_snapshot=not function.is_volatile,
             receive_body=receive_body,
             is_read_only=not function.is_volatile,
+            checks_writable=not function.has_dry_run,
         )
         return set_requirement(guarded_view, f"call {function.name}")
 
@@ -246,7 +340,7 @@ def requires_writer(view: View) -> View:
     return set_requirement(guarded_view, "caller who may write")
 
 
-class NoUserAccount(Fault):
+class NoUserAccount(AccountFault, code="bad_jwt", status=403):
     """The caller is the service key, which has no user account."""
 
 
@@ -305,7 +399,7 @@ def requires_apikey(view: View) -> View:
 
     @wraps(view)
     def guarded_view(*arguments: object, **named: object) -> object:
-        key = check_apikey(authenticator(), request_state.request().environ.get("HTTP_APIKEY"))
+        key = check_apikey(authenticator(), session.request().environ.get("HTTP_APIKEY"))
         if key is not None:
             require_key_in_force(key)
         return view(*arguments, **named)

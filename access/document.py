@@ -7,7 +7,7 @@ from pathlib import Path
 from access.policy import POLICIES, Policy
 from access.predicates import AllOf, AnyOf, Predicate, no_row
 from access.roles import Role
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models import RESOURCES
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "ACCESS.md"
@@ -29,15 +29,13 @@ def write_table(path: Path = DOCUMENT) -> str:
 
 
 def table_text() -> str:
-    """Return the table, in the order of the registry."""
-    rows = []
+    """Return the table, in the order of the registry. Tables with the same rules share a row."""
+    names: dict[tuple[str, ...], list[str]] = {}
     for name, model in RESOURCES.items():
-        cells = [name]
-        for role in ROLES:
-            policy = POLICIES[model][role]
-            cells += [words_of(policy.read), words_of_writes(policy)]
-        rows.append(f"| {' | '.join(cells)} |\n")
-    return HEAD + "".join(rows)
+        policies = [POLICIES[model][role] for role in ROLES]
+        cells = tuple(words for each in policies for words in (words_of(each.read), words_of_writes(each)))
+        names.setdefault(cells, []).append(name)
+    return HEAD + "".join(f"| {' | '.join([', '.join(tables), *cells])} |\n" for cells, tables in names.items())
 
 
 def words_of(predicate: Predicate) -> str:

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql import visitors
 
 from access.caller import Caller
-from access.functions import function
-from access.parameters import required_parameter
+from access.decorators import function
 from access.policy import POLICIES, AccessRule, PermissionDenied
 from access.predicates import (
     CALLER,
@@ -25,17 +24,17 @@ from access.predicates import (
     building_grant,
     every_row,
     inspection_grant,
+    required_parameter,
     through_building,
 )
 from access.roles import EVERY_ROLE, GrantKind, Role
 from access.session import caller_of_user, full_profile, visits_since
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.in_subquery import SmallInSubquery
+from engine.query.dialect.base import SmallInSubquery
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.rule import Action
-from engine.query.statement import Statement, parameter
+from engine.query.statement import Action, Statement, parameter
 from models import Building, Inspection, User
 from models.fields import Model, Row
 from models.types import BIGINT, UUID

@@ -1,7 +1,8 @@
-"""THE rule: which role reads and writes which rows. No other file decides this.
+"""THE rule: which role reads and writes which rows.
 
-It gives the predicates of access/predicates.py to roles and tables, and names the roles of other rights. Functions that
-other modules call follow. `flask schema --write` writes the table of docs/ACCESS.md from this file.
+The conditions are in access/predicates.py; this file gives them to roles and tables. No other file decides this. Below
+are the rights of roles besides rows, and the functions that other modules call. `flask schema --write` writes the table
+of docs/ACCESS.md from both files.
 """
 
 from __future__ import annotations
@@ -30,10 +31,9 @@ from access.predicates import (
     no_row,
     of_own_case,
     of_own_finding,
-    of_own_instrument,
+    of_own_open_visit,
     of_own_visit,
-    of_shared_instrument,
-    of_used_instrument,
+    of_unverified_finding,
     of_visible_building,
     of_visible_finding,
     of_visible_inspection,
@@ -54,7 +54,7 @@ from access.predicates import (
     visible_by_claim,
 )
 from access.roles import GRANT_PROFILES, GrantKind, GrantProfile, Role
-from engine.query.rule import Action, ReadScope
+from engine.query.statement import Action, ReadScope
 from models import (
     AuditLog,
     Building,
@@ -65,21 +65,25 @@ from models import (
     ClientAdminInspectionAccess,
     ClientManagerBuildingAccess,
     ClientManagerInspectionAccess,
+    DeadlineRule,
     File,
     Finding,
     FindingEvent,
     Inspection,
     InspectionPlan,
     Inspector,
+    LeadStandard,
     ReportLead,
     Schedule,
     User,
     XrfInstrument,
     XrfLimit,
+    finding_move,
 )
-from models.errors import Denial
 from models.fields import Model, Row
-from models.vocabulary import EXTENDED, FIXED, REMARK, REOPENED, VERIFIED, WAIVED
+from models.finding_move import Mover
+from models.types import Denial
+from models.vocabulary import EXTENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,13 @@ PART_OF_INSPECTION = {
 }
 """Readings, calibration checks and findings."""
 
+INSTRUMENTS = {
+    SUPER_ADMIN: EVERYTHING,
+    CLIENT_ADMIN: Policy(read=any_of(client_ownership, shared, used_in_visible_inspection), write=client_ownership),
+    CLIENT_MANAGER: Policy(read=used_in_visible_inspection),
+}
+"""XRF instruments, and their limits."""
+
 PART_OF_BUILDING = {
     SUPER_ADMIN: EVERYTHING,
     CLIENT_ADMIN: Policy(
@@ -156,6 +167,13 @@ FILE_WRITES: dict[Role, Predicate] = {
     CLIENT_MANAGER: any_of(of_own_visit, of_own_finding),
 }
 """The files that each role stores, replaces, moves and removes with /storage/v1, and whose captions it changes."""
+
+FILE_ADDITIONS: dict[Role, Predicate] = {
+    SUPER_ADMIN: every_row,
+    CLIENT_ADMIN: any_of(client_ownership, of_unverified_finding),
+    CLIENT_MANAGER: any_of(of_own_visit, of_own_finding, of_unverified_finding),
+}
+"""The new files that each role stores: who marks a finding fixed adds the proof."""
 
 of_visible_row = any_of(of_visible_inspection, of_visible_finding, of_visible_building)
 
@@ -182,15 +200,12 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
     ReportLead: PART_OF_INSPECTION,
     CalibrationCheck: PART_OF_INSPECTION,
-    XrfInstrument: {
+    XrfInstrument: INSTRUMENTS,
+    XrfLimit: INSTRUMENTS,
+    LeadStandard: {
         SUPER_ADMIN: EVERYTHING,
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, shared), write=client_ownership),
-        CLIENT_MANAGER: Policy(read=used_in_visible_inspection),
-    },
-    XrfLimit: {
-        SUPER_ADMIN: EVERYTHING,
-        CLIENT_ADMIN: Policy(read=any_of(of_own_instrument, of_shared_instrument), write=of_own_instrument),
-        CLIENT_MANAGER: Policy(read=of_used_instrument),
+        CLIENT_MANAGER: Policy(read=any_of(client_ownership, shared)),
     },
     BuildingDetail: PART_OF_BUILDING,
     Schedule: PART_OF_BUILDING,
@@ -198,6 +213,11 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         SUPER_ADMIN: Policy(read=every_row),
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection), implied_by=Inspection),
         CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
+    },
+    DeadlineRule: {
+        SUPER_ADMIN: EVERYTHING,
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, shared), write=client_ownership),
+        CLIENT_MANAGER: Policy(read=any_of(client_ownership, shared)),
     },
     Finding: PART_OF_INSPECTION,
     FindingEvent: {
@@ -248,15 +268,21 @@ SEEN: dict[Role, Predicate] = dict.fromkeys(Role, every_row)
 DECIDED: dict[Role, Predicate] = {SUPER_ADMIN: every_row, CLIENT_ADMIN: client_ownership, CLIENT_MANAGER: no_row}
 INSPECTED: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_case}
 
-FINDING_MOVES: dict[str, dict[Role, Predicate]] = {
-    FIXED: SEEN,
-    VERIFIED: INSPECTED,
-    WAIVED: DECIDED,
-    REOPENED: INSPECTED,
-    EXTENDED: DECIDED,
-    REMARK: SEEN,
+GRADED: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_open_visit}
+
+MOVERS: dict[Mover, dict[Role, Predicate]] = {
+    Mover.READER: SEEN,
+    Mover.DECIDER: DECIDED,
+    Mover.INSPECTOR: INSPECTED,
+    Mover.GRADER: GRADED,
 }
-"""By kind of event: the visible findings to which each role adds such an event with move_findings."""
+"""The visible findings that each role moves."""
+
+FINDING_MOVES: dict[str, dict[Role, Predicate]] = {move.kind: MOVERS[move.who] for move in finding_move.FINDING_MOVES}
+"""By kind of event: the visible findings to which each role adds such an event."""
+
+DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_grant}
+"""The visible buildings of which each role reports a defect."""
 
 CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
 """The visible inspections that a role starts, closes and re-inspects."""
@@ -337,6 +363,11 @@ def read_only_columns(role: Role) -> frozenset[str]:
     return frozenset() if role is SUPER_ADMIN else SUPER_ADMIN_COLUMNS
 
 
+def may_extend_findings(role: Role) -> bool:
+    """Return whether a role gives findings a later deadline than their rule."""
+    return FINDING_MOVES[EXTENDED][role] is not no_row
+
+
 def may_move_findings(profile: GrantProfile, kind: str) -> bool:
     """Return whether a profile may add an event of a kind to some findings."""
     return not isinstance(FINDING_MOVES[kind][profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
@@ -354,7 +385,7 @@ def may_administer(role: Role) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """The rule for one grant profile, as the query engine receives it (engine/query/rule.py)."""
+    """The rule for one grant profile, as the query engine receives it (engine/query/statement.py)."""
 
     profile: GrantProfile
 

@@ -1,20 +1,24 @@
-"""The predicates of row rules, and the functions that compose them. `access/policy.py` gives them to roles and tables.
+"""The predicates of row rules, the tables of grants, and the parameters of the API's functions.
 
 A predicate is a function of a grant profile and a row's columns that returns an SQL condition. The row is a table
-alias, or the values of a row that a write would leave. Explanations report predicates by their names. Their docstrings
-are the words of the table in docs/ACCESS.md.
+alias, or the values of a row that a write would leave. `access/policy.py` gives predicates to roles and tables.
+Explanations report predicates by their names. Their docstrings are the words of the table in docs/ACCESS.md. A
+parameter is a marshmallow field over a column type, so invalid values raise PostgreSQL's messages. A request may send
+each parameter with or without the prefix `p_`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy as sa
+from marshmallow import fields
 
 from access.roles import GrantKind, GrantProfile, Role
 from engine.query.catalog import aliased
-from engine.query.dialect.in_subquery import InSubquery, SmallInSubquery
+from engine.query.dialect.base import InSubquery, SmallInSubquery
 from engine.query.statement import parameter
 from models import (
     Building,
@@ -29,10 +33,22 @@ from models import (
     Inspector,
     ReportLead,
     User,
-    XrfInstrument,
 )
 from models.fields import Model, Row
-from models.types import DATE
+from models.finding_move import UNRESOLVED
+from models.types import (
+    BIGINT,
+    DATE,
+    INTEGER,
+    TEXT,
+    ColumnType,
+    Fault,
+    InvalidArgument,
+    InvalidDatetime,
+    InvalidInput,
+    invalid,
+    quote_json,
+)
 from models.vocabulary import OPEN_STATUSES
 
 SUPER_ADMIN, CLIENT_ADMIN, CLIENT_MANAGER = Role
@@ -135,7 +151,7 @@ def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
 
 
 def own_visit(profile: GrantProfile, inspection: Row) -> Condition:
-    """Visits of the inspector whose user they are: open ones, and those of the last 90 days."""
+    """Visits of the inspector whose user they are: open ones, and those of the last OWN_VISIT_DAYS days."""
     return in_own_visits(profile, inspection.id, "id")
 
 
@@ -147,6 +163,16 @@ def has_own_visit(profile: GrantProfile, building: Row) -> Condition:
 def of_own_visit(profile: GrantProfile, row: Row) -> Condition:
     """Rows of their own visits."""
     return in_own_visits(profile, row.inspection_id, "id")
+
+
+def of_own_open_visit(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of their own visits that are not closed."""
+    if not profile.is_inspector:
+        return sa.false()
+    visit, inspector = alias(Inspection, "rule_visits"), alias(Inspector, "rule_inspectors")
+    link = sa.select(inspector.c.id).where(inspector.c.user_id == CALLER.id).scalar_subquery()
+    is_own = sa.and_(visit.c.inspector_id == link, visit.c.status.in_(OPEN_STATUSES))
+    return in_small_subquery(row.inspection_id, visit.c.id, is_own)
 
 
 def of_own_case(profile: GrantProfile, finding: Row) -> Condition:
@@ -190,15 +216,25 @@ def of_own_finding(profile: GrantProfile, row: Row) -> Condition:
     return of_finding(profile, row, of_own_visit)
 
 
+def of_unverified_finding(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of findings that they read and that are open or fixed."""
+    return of_finding(profile, row, unverified)
+
+
+def unverified(profile: GrantProfile, finding: Row) -> Condition:
+    """Findings that they read and that are open or fixed."""
+    return sa.and_(of_visible_inspection(profile, finding), finding.status.in_(UNRESOLVED))
+
+
 def of_finding(profile: GrantProfile, row: Row, predicate: Predicate) -> Condition:
     """Return the condition that a predicate holds for the finding of a row."""
     finding = alias(Finding, "rule_findings")
     return in_small_subquery(row.finding_id, finding.c.id, predicate(profile, finding.c))
 
 
-def shared(profile: GrantProfile, instrument: Row) -> Condition:
-    """Shared instruments: those without a client."""
-    condition: Condition = instrument.client_id.is_(None)
+def shared(profile: GrantProfile, row: Row) -> Condition:
+    """Shared rows: those without a client."""
+    condition: Condition = row.client_id.is_(None)
     return condition
 
 
@@ -213,27 +249,6 @@ def used_in_visible_inspection(profile: GrantProfile, instrument: Row) -> Condit
     )
     is_shared = sa.and_(shared(profile, instrument), instrument.gun_id.in_(sa.select(used.c.gun_id)))
     return sa.or_(is_shared, sa.tuple_(instrument.gun_id, instrument.client_id).in_(sa.select(used)))
-
-
-def of_own_instrument(profile: GrantProfile, limit: Row) -> Condition:
-    """Limits of instruments of their client."""
-    return of_instrument(profile, limit, client_ownership)
-
-
-def of_shared_instrument(profile: GrantProfile, limit: Row) -> Condition:
-    """Limits of shared instruments."""
-    return of_instrument(profile, limit, shared)
-
-
-def of_used_instrument(profile: GrantProfile, limit: Row) -> Condition:
-    """Limits of instruments that they read."""
-    return of_instrument(profile, limit, used_in_visible_inspection)
-
-
-def of_instrument(profile: GrantProfile, limit: Row, predicate: Predicate) -> Condition:
-    """Return the condition that a predicate holds for the instrument of a limit."""
-    instrument = alias(XrfInstrument, "rule_instruments")
-    return in_subquery(limit.gun_id, instrument.c.gun_id, predicate(profile, instrument.c))
 
 
 def on_visible_inspection(profile: GrantProfile, inspector: Row) -> Condition:
@@ -292,8 +307,8 @@ def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition
     return sa.or_(grant.assigned_by.is_(None), grant.assigned_by == CALLER.id)
 
 
-VISIT_DAYS = 90
-"""An inspector reads a visit of theirs for this number of days after it."""
+OWN_VISIT_DAYS = 90
+"""A closed visit stays its inspector's own for this number of days after its date: to read, and to write its rows."""
 
 visible_by_claim = any_of(through_building, inspection_grant, own_visit)
 building_by_claim = any_of(building_grant, has_own_visit)
@@ -339,3 +354,178 @@ def has_grant(profile: GrantProfile, kind: GrantKind, key: Row) -> Condition:
     grants = GRANT_TABLES[profile.role, kind]
     grant = alias(grants.model, f"rule_{kind.value}_grants")
     return in_small_subquery(key, grant.c[grants.target], grant.c[grants.grantee] == CALLER.id)
+
+
+PREFIX: Final = "p_"
+
+
+class TooManyIds(Fault, code="PGRST100"):
+    """An array with more ids than its parameter takes."""
+
+    def __init__(self, count_max: int) -> None:
+        super().__init__(f"A request may have at most {count_max} ids in an array.")
+
+
+class Parameter(fields.Field[Any]):
+    """A parameter: the type's name, its reader, and its JSON schema."""
+
+    def __init__(
+        self, type_name: str, read: Callable[[object], object], document: Mapping[str, object], *, required: bool = True
+    ) -> None:
+        super().__init__(required=required, allow_none=not required)
+        self.type_name = type_name
+        self.read = read
+        self.document = document
+        self.label = self.hint = ""
+        self.is_multiline = False
+
+    def in_form(self, label: str, hint: str = "", *, is_multiline: bool = False) -> Parameter:
+        """Return the parameter with the label and the hint of its field in forms."""
+        self.label, self.hint, self.is_multiline = label, hint, is_multiline
+        return self
+
+    @property
+    def is_array(self) -> bool:
+        return self.document["type"] == "array"
+
+    def deserialize(
+        self, value: Any, attr: str | None = None, data: Mapping[str, Any] | None = None, **options: Any
+    ) -> Any:
+        if value is None and self.required:
+            raise invalid(self.type_name, "null")
+        return super().deserialize(value, attr, data, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **options: Any) -> Any:
+        try:
+            return self.read(value)
+        except InvalidDatetime:
+            if isinstance(value, str):
+                raise
+            raise invalid(self.type_name, quote_json(value)) from None
+
+
+def required_parameter(kind: ColumnType) -> Parameter:
+    """Return a required parameter of a column type."""
+    return Parameter(kind.name, kind.read_json, dict(kind.schema))
+
+
+def optional_parameter(kind: ColumnType) -> Parameter:
+    """Return an optional parameter of a column type."""
+    return Parameter(kind.name, kind.read_json, dict(kind.schema), required=False)
+
+
+def bounded_integer(minimum: int, maximum: int, *, required: bool = True) -> Parameter:
+    """Return a parameter that is an integer from `minimum` to `maximum`."""
+
+    def read(value: object) -> object:
+        number = INTEGER.read_json(value)
+        if isinstance(number, int) and not minimum <= number <= maximum:
+            raise InvalidArgument(f"expected an integer from {minimum} to {maximum}, not {number}")
+        return number
+
+    document = {**dict(INTEGER.schema), "minimum": minimum, "maximum": maximum}
+    return Parameter(INTEGER.name, read, document, required=required)
+
+
+def bounded_text(characters_max: int) -> Parameter:
+    """Return a required parameter that is a text of 1 to `characters_max` characters."""
+
+    def read(value: object) -> object:
+        text = TEXT.read_json(value)
+        if isinstance(text, str) and not 1 <= len(text) <= characters_max:
+            raise InvalidArgument(f"expected a text of 1 to {characters_max} characters, not {len(text)}")
+        return text
+
+    return Parameter(TEXT.name, read, {"type": "string", "minLength": 1, "maxLength": characters_max})
+
+
+def choice(values: tuple[str, ...], *, required: bool = True) -> Parameter:
+    """Return a parameter that is one of some texts."""
+
+    def read(value: object) -> object:
+        text = TEXT.read_json(value)
+        if text not in values:
+            raise InvalidArgument(f'expected one of {", ".join(values)}, not "{str(text)[:200]}"')
+        return text
+
+    return Parameter(TEXT.name, read, {"type": "string", "enum": list(values)}, required=required)
+
+
+def long_text(bytes_max: int) -> Parameter:
+    """Return a required parameter that is a text of at most `bytes_max` bytes in UTF-8, such as a file."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, str):
+            raise invalid(TEXT.name, quote_json(value))
+        if len(value) > bytes_max or len(value.encode()) > bytes_max:
+            raise InvalidArgument(f"expected a text of at most {bytes_max} bytes")
+        return value
+
+    return Parameter(TEXT.name, read, {"type": "string", "maxLength": bytes_max})
+
+
+BOOLEANS: Final = {True: True, False: False, "true": True, "false": False}
+
+
+def boolean() -> Parameter:
+    """Return an optional parameter that is true or false."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, bool | str) or value not in BOOLEANS:
+            raise invalid("boolean", quote_json(value))
+        return BOOLEANS[value]
+
+    return Parameter("boolean", read, {"type": "boolean"}, required=False)
+
+
+def json_object(*types: type) -> Parameter:
+    """Return an optional parameter that is a JSON object whose values have one of these types."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, dict) or not all(isinstance(each, types) for each in value.values()):
+            raise InvalidInput("expected JSON object of plain values")
+        return value
+
+    return Parameter("jsonb", read, {"type": "object"}, required=False)
+
+
+def text_array(count_max: int) -> Parameter:
+    """Return an optional parameter that is an array of at most `count_max` texts."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise InvalidInput("expected JSON array of texts")
+        if len(value) > count_max:
+            raise InvalidArgument(f"expected at most {count_max} texts in the array")
+        return tuple(value)
+
+    document = {"type": "array", "items": {"type": "string"}, "maxItems": count_max}
+    return Parameter("text[]", read, document, required=False)
+
+
+def id_array(count_max: int, *, count_min: int = 0, required: bool = True) -> Parameter:
+    """Return a parameter that is an array of `count_min` to `count_max` ids."""
+
+    def read(value: object) -> tuple[object, ...]:
+        if not isinstance(value, list):
+            raise InvalidInput("expected JSON array")
+        if len(value) > count_max:
+            raise TooManyIds(count_max)
+        if len(value) < count_min:
+            raise InvalidArgument(f"expected at least {count_min} id in the array")
+        return tuple(map(read_id, value))
+
+    document: dict[str, object] = {"type": "array", "items": dict(BIGINT.schema), "maxItems": count_max}
+    if count_min:
+        document["minItems"] = count_min
+    return Parameter("bigint[]", read, document, required=required)
+
+
+def read_id(value: object) -> object:
+    if value is None:
+        raise invalid(BIGINT.name, "null")
+    return BIGINT.read_json(value)
+
+
+def unprefixed(name: str) -> str:
+    return name.removeprefix(PREFIX)

@@ -49,4 +49,4 @@ GRANT_PROFILES: dict[tuple[Role, bool, bool], GrantProfile] = {
 EVERY_ROLE = frozenset(Role)
 ADMINS = frozenset({Role.SUPER_ADMIN, Role.CLIENT_ADMIN})
 SUPER_ADMINS = frozenset({Role.SUPER_ADMIN})
-"""The sets of roles that declarations of functions name (access/functions.py)."""
+"""The sets of roles that declarations of functions name (access/decorators.py)."""

@@ -26,7 +26,7 @@ HERE: Final = Path(__file__).resolve().parent
 LOADED: Final = "_loaded"  # the suffix of databases that are only copied
 SOURCES: Final = (
     *(f"bench/{name}" for name in ("dataset.py", "schema.pg.sql", "policies.pg.sql")),
-    "schema.sql", "engine/postgres/schema.sql", "engine/storage/file_copies.py",
+    "schema.sql", "postgres/schema.sql", "engine/storage/file_copies.py",
     "engine/schema/migrations/__init__.py",  # an older file would be migrated at its start
 )  # fmt: skip
 """The files that the loaded databases depend on."""

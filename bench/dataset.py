@@ -66,7 +66,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "id", "building_id", "inspection_type", "date_visited", "status", "inspector_id", "notes",
         "created_at", "updated_at",
     ),
-    "reports_lead": ("id", "inspection_id", "gun_id", "result"),
+    "reports_lead": ("id", "inspection_id", "gun_id", "result", "updated_at"),
     "client_manager_building_access": ("manager_id", "building_id", "assigned_by", "assigned_at"),
     "client_manager_inspection_access": (
         "manager_id", "inspection_id", "assigned_by", "assigned_at",
@@ -202,7 +202,7 @@ def _reading_rows(dataset: Dataset) -> Iterator[Row]:
         count = draw.randint(*LEAD_READINGS) if row[2] == "lead" else int(draw.random() < OTHER_READING_SHARE)
         for _ in range(count):
             reading += 1
-            yield reading, row[0], draw.randrange(1, 40), draw.choices(RESULTS, RESULT_WEIGHTS)[0]
+            yield reading, row[0], draw.randrange(1, 40), draw.choices(RESULTS, RESULT_WEIGHTS)[0], OPENED
 
 
 def _building_grant_rows(dataset: Dataset) -> Iterator[Row]:

@@ -22,10 +22,12 @@ from models.vocabulary import (
     MADE,
     MODERATE,
     OPEN,
+    REGRADED,
     REMARK,
     REOPENED,
     SCHEDULED,
     SEVERE,
+    VERIFICATIONS,
     VERIFIED,
     WAIVED,
 )
@@ -38,12 +40,13 @@ DEADLINES = {
     LIFE_THREATENING: timedelta(hours=24), SEVERE: timedelta(hours=24),
     MODERATE: timedelta(days=30), LOW: timedelta(days=60),
 }  # fmt: skip
-"""The default of the setting FINDING_DEADLINES. Days end at 23:59:59."""
+"""Those of a new database's deadline_rules. Days end at 23:59:59."""
 
 STORIES: Mapping[str, tuple[str, ...]] = {
     OPEN: (),
     REMARK: (REMARK,),
     EXTENDED: (EXTENDED,),
+    REGRADED: (REGRADED,),
     FIXED: (FIXED,),
     REOPENED: (FIXED, REOPENED),
     VERIFIED: (FIXED, VERIFIED),
@@ -51,7 +54,7 @@ STORIES: Mapping[str, tuple[str, ...]] = {
 }
 """The kinds of events after `made`, by the kind of the last one."""
 CLOSED_STORIES = (VERIFIED, VERIFIED, WAIVED, VERIFIED, VERIFIED)
-OPEN_STORIES = (OPEN, FIXED, OPEN, REMARK, OPEN, FIXED, EXTENDED, REOPENED, WAIVED)
+OPEN_STORIES = (OPEN, FIXED, OPEN, REMARK, OPEN, FIXED, EXTENDED, REOPENED, REGRADED, WAIVED)
 CLOSED_SEVERITIES = (MODERATE, LOW, SEVERE, MODERATE, LOW, LIFE_THREATENING, MODERATE)
 OPEN_SEVERITIES = (MODERATE, LOW)
 
@@ -178,6 +181,9 @@ class CaseComposer:
         steps = STORIES[story]
         times = self.times(found, verified_by, len(steps))
         place, description = (with_unit(text, self.sampler, building) for text in (defect.place, defect.description))
+        due = due_at(found, severity, is_extended=story == EXTENDED)
+        due_day = datetime.fromisoformat(due)
+        fixed = times[0] if story in (FIXED, VERIFIED) else None
         finding = {
             "id": 0,
             "inspection_id": first.inspection["id"],
@@ -189,7 +195,12 @@ class CaseComposer:
             "description": description,
             "severity": severity,
             "status": story if story in (FIXED, VERIFIED, WAIVED) else OPEN,
-            "due_at": due_at(found, severity, is_extended=story == EXTENDED),
+            "found_at": found.isoformat(),
+            "due_at": due,
+            "fixed_at": fixed,
+            "days_late": None
+            if fixed is None
+            else max(0, -((due_day - datetime.fromisoformat(fixed)) // timedelta(1))),
             "closed_at": times[-1] if story in (VERIFIED, WAIVED) else None,
             "created_at": found.isoformat(),
             "updated_at": found.isoformat() if story == REMARK or not times else times[-1],
@@ -197,7 +208,8 @@ class CaseComposer:
         events = [event(MADE, found.isoformat(), people.inspector(first), first)]
         for kind, at in zip(steps, times, strict=True):
             visit = verified_by if kind == VERIFIED else None
-            events.append(event(kind, at, people.of_event(kind, visit or first), visit, self.note(kind, building)))
+            each = event(kind, at, people.of_event(kind, visit or first), visit, self.note(kind, building))
+            events.append(each | changed_values(kind, found, severity, due))
         return FindingHistory(finding, events)
 
     def defect(self, inspection_type: str, severity: str) -> Defect:
@@ -229,8 +241,28 @@ def event(kind: str, at: str, user_id: str, visit: VisitRows | None, note: str |
         "kind": kind,
         "inspection_id": visit.inspection["id"] if visit is not None else None,
         "note": note,
+        "how": VERIFICATIONS[0] if kind == VERIFIED else None,
+        "severity_before": None,
+        "severity_after": None,
+        "due_before": None,
+        "due_after": None,
         "created_at": at,
         "updated_at": at,
+    }
+
+
+def changed_values(kind: str, found: datetime, severity: str, due: str) -> Row:
+    """Return both values of what an event changed."""
+    if kind == EXTENDED:
+        return {"due_before": due_at(found, severity, is_extended=False), "due_after": due}
+    if kind != REGRADED:
+        return {}
+    before = MODERATE if severity == LOW else LOW
+    return {
+        "severity_before": before,
+        "severity_after": severity,
+        "due_before": due_at(found, before, is_extended=False),
+        "due_after": due,
     }
 
 
@@ -256,6 +288,7 @@ def planned_visit(
         "case_id": 0,
         "round": 1,
         "outcome": outcome,
+        "touched_at": visit.closed_at if visit.closed_at != visit.inspection["created_at"] else None,
         "created_at": visit.inspection["created_at"],
         "updated_at": visit.closed_at if outcome is not None else visit.inspection["created_at"],
     }

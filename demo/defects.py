@@ -14,6 +14,7 @@ from models.vocabulary import (
     LIFE_THREATENING,
     LOW,
     MODERATE,
+    REGRADED,
     REMARK,
     REOPENED,
     SEVERE,
@@ -34,12 +35,14 @@ class Defect(NamedTuple):
 
 
 ANYWHERE = (
-    Defect(LIFE_THREATENING, "{unit}, hallway", "Smoke alarm", "NSPIRE SA-1", "No smoke alarm. The base is empty."),
+    Defect(
+        LIFE_THREATENING, "{unit}, hallway", "Smoke alarm", "NSPIRE Smoke Alarm", "No smoke alarm. The base is empty."
+    ),
     Defect(LIFE_THREATENING, "Boiler room", "CO alarm", None, "Carbon monoxide alarm does not sound when tested."),
     Defect(LIFE_THREATENING, "Floor {floor}, rear exit", "Egress", "NFPA 1 4.4.3", "Exit door is chained shut."),
     Defect(SEVERE, "{unit}, kitchen", "Outlet", None, "Outlet beside the sink has no ground-fault protection."),
     Defect(SEVERE, "Floor {floor}, stair", "Handrail", None, "Handrail is loose for two flights."),
-    Defect(SEVERE, "{unit}", "Heating", None, "Radiators stay cold; 61 °F in the living room at noon."),
+    Defect(SEVERE, "{unit}", "Heating", None, "Radiator valve leaks; the floor below it is soft."),
     Defect(MODERATE, "{unit}, bathroom", "Ceiling", None, "Water stain of two feet, damp to the touch."),
     Defect(MODERATE, "Floor {floor}, hallway", "Lighting", None, "Three fixtures are out."),
     Defect(MODERATE, "{unit}, bedroom", "Window", None, "Sash does not stay open."),
@@ -70,6 +73,7 @@ EVENT_NOTES = {
     VERIFIED: ("Seen and tested.", None),
     WAIVED: ("The unit is gutted next month.", "Accepted until the renovation of floor {floor}."),
     REOPENED: ("Broken again.", "Repaired on the wrong floor."),
+    REGRADED: ("Seen again with the superintendent.",),
     EXTENDED: ("The part is on back order.",),
     REMARK: ("Tenant of {unit} gives access on Thursdays only.", "Parts ordered."),
 }

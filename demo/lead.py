@@ -12,18 +12,16 @@ from models.vocabulary import (
     COMPLETED,
     FAILED,
     HAZARD_CLASSES,
-    INCONCLUSIVE,
     LEAD,
     NEGATIVE,
     OCCUPANCIES,
     POSITIVE,
+    SHEET,
     XRF,
 )
 
 PASS, FAIL = CHECK_RESULTS
 GUNS = (20417, 20418, 31122, 40950)
-BANDED = GUNS[-1]
-"""The instrument with inconclusive values: those from 0.91 to less than 1.2."""
 
 ROOMS = ("Kitchen", "Living room", "Bedroom 1", "Bedroom 2", "Bathroom", "Hall", "Porch")
 COMPONENTS = (
@@ -76,7 +74,7 @@ class LeadComposer:
     def inspect(self, inspection: Row) -> None:
         """Add the readings of an inspection, and the checks before and after them."""
         gun_id = self.sampler.rng.choice(GUNS)
-        results = self.results(is_failed=inspection["status"] == FAILED, is_banded=gun_id == BANDED)
+        results = self.results(is_failed=inspection["status"] == FAILED)
         self.add_check(inspection, gun_id, clock(0), GOOD)
         for number, result in enumerate(results, start=1):
             self.add_reading(inspection, gun_id, clock(number), number, result, self.value(result))
@@ -95,17 +93,16 @@ class LeadComposer:
             self.readings.append({**first[repeated - 1], **again})
             first[repeated - 1]["voided"] = f"Repeated as reading {number}"
 
-    def results(self, *, is_failed: bool, is_banded: bool) -> Sequence[str]:
+    def results(self, *, is_failed: bool) -> Sequence[str]:
         """Return the results of readings. A failed lead inspection has a positive one; a completed one has none."""
-        choice = self.sampler.weighted_choice
-        results = [choice(negative=95, inconclusive=5 if is_banded else 0) for _ in range(self.sampler.count(6, 18))]
+        results = [NEGATIVE] * self.sampler.count(6, 18)
         if is_failed:
             for index in self.sampler.rng.sample(range(len(results)), self.sampler.count(1, 4)):
                 results[index] = POSITIVE
         return results
 
     def value(self, result: str) -> float:
-        low, high = {NEGATIVE: (1, 8), INCONCLUSIVE: (10, 11), POSITIVE: (13, 64)}[result]
+        low, high = {NEGATIVE: (1, 8), POSITIVE: (13, 64)}[result]
         return self.sampler.rng.randint(low, high) / 10
 
     def add_reading(self, inspection: Row, gun_id: int, at: str, number: int, result: str, value: float) -> None:
@@ -116,7 +113,10 @@ class LeadComposer:
             "room": self.sampler.rng.choice(ROOMS), "wall": self.sampler.rng.choice("ABCD"), "component": component,
             "substrate": substrate, "color": self.sampler.rng.choice(COLORS), "condition": "intact",
             "lead_mg_cm2": value, "qualifier": None, "method": XRF, "classification": result,
-            "voided": None, "ref": None, "note": None,
+            "negative_below": 1.0, "positive_from": 1.0, "limits_from": SHEET, "lead_percent": None, "mode": None,
+            "sample_no": None, "lab_name": None, "reported_on": None, "confirms_id": None, "time_is_by_order": False,
+            "voided": None, "ref": None,
+            "note": None, "updated_at": moment(inspection, at),
         })  # fmt: skip
 
     def add_check(self, inspection: Row, gun_id: int, at: str, measured: tuple[float, float, float]) -> None:
@@ -133,22 +133,15 @@ class LeadComposer:
         """Yield the instruments, which all clients share."""
         for number, gun_id in enumerate(GUNS, start=1):
             made_at = self.sampler.moment(since, 9)
-            low, high = (0.91, 1.2) if gun_id == BANDED else (1.0, 1.0)
             yield {
                 "id": number, "gun_id": gun_id, "client_id": None, "make": "Niton", "model": "XLp 300A",
                 "serial": f"{24_000 + 31 * number}", "mode": "K+L standard", "sheet": "Niton XLp 300, edition 1",
                 "sheet_on": "2004-09-24", "standard": 1.02, "check_low": 0.8, "check_high": 1.2, "check_minutes": 240,
-                "negative_below": low, "positive_from": high, "serviced_on": self.sampler.day(-300).isoformat(),
+                "negative_below": 1.0, "positive_from": 1.0, "serviced_on": self.sampler.day(-300).isoformat(),
                 "service_due_on": self.sampler.day(20 * number).isoformat(),
-                "leak_test_due_on": self.sampler.day(45 * number - 60).isoformat(), "retired_on": None,
+                "leak_test_due_on": self.sampler.day(15 * number).isoformat(), "retired_on": None,
                 "created_at": made_at, "updated_at": made_at,
             }  # fmt: skip
-
-    def limits(self, since: date) -> Iterator[Row]:
-        """Yield the other limits of an instrument on tile."""
-        made_at = self.sampler.moment(since, 9)
-        limits = {"negative_below": 0.81, "positive_from": 1.21}
-        yield {"gun_id": BANDED, "substrate": "tile", **limits, "created_at": made_at, "updated_at": made_at}
 
     def details(self, buildings: Sequence[Row], owners: Sequence[str]) -> Iterator[Row]:
         """Yield the details of the buildings, except that of the incomplete inspection."""
@@ -160,7 +153,7 @@ class LeadComposer:
                 "parcel": f"{building['id']:03}-B-{self.sampler.rng.randint(1, 40):03}",
                 "owner_name": owners[building["client_id"] - 1], "owner_address": building["address"],
                 "owner_phone": "+1 207 555 0100", "child_occupied": self.sampler.rng.choice(OCCUPANCIES),
-                "hazard_class": self.sampler.rng.choice(HAZARD_CLASSES),
+                "hazard_class": self.sampler.rng.choice(HAZARD_CLASSES), "closed_on": None,
                 "created_at": building["created_at"], "updated_at": building["created_at"],
             }  # fmt: skip
 

@@ -14,16 +14,7 @@ from demo.lead import LeadComposer
 from demo.sampler import Row, Sampler
 from demo.schedules import ScheduleComposer
 from demo.visits import DAYS_PAST, VisitComposer
-from demo.vocabulary import (
-    BUILDING_TYPES,
-    COMPANIES,
-    FIRM,
-    INSPECTORS,
-    LICENSE_STATES,
-    LINKED_INSPECTORS,
-    SUPER_ADMIN,
-    Neighborhood,
-)
+from demo.vocabulary import BUILDING_TYPES, COMPANIES, FIRM, INSPECTORS, LINKED_INSPECTORS, SUPER_ADMIN, Neighborhood
 
 Portfolio = dict[str, list[Row]]
 
@@ -71,7 +62,6 @@ class _Composer:
             "reports_lead": lead.readings,
             "calibration_checks": lead.checks,
             "xrf_instruments": [*lead.instruments(self.founded)],
-            "xrf_limits": [*lead.limits(self.founded)],
             "schedules": self.schedules.schedules,
             "inspection_plans": [visit.planned for visit in visits if visit.planned is not None],
             "findings": findings,
@@ -112,7 +102,7 @@ class _Composer:
             "email": email_of(number),
             "user_id": account["id"] if account is not None else None,
             "license": f"LI-{20_400 + 17 * number}",
-            "license_state": LICENSE_STATES[number - 1],
+            "license_state": None,  # they work in several states
             "license_expires_on": self.sampler.day(100 * number - 60).isoformat(),
             **FIRM,
         }

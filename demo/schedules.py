@@ -24,6 +24,7 @@ from models.vocabulary import (
     CANCELLED,
     COMPLETED,
     DONE,
+    EARLY,
     FAILED,
     FIRE,
     IN_PROGRESS,
@@ -42,6 +43,8 @@ DAYS_SOON = 20
 
 OUTCOMES = {SKIPPED: 2, CANCELLED: 3, FAILED: 9, COMPLETED: 86}
 """The weights of what happens to an occurrence of the past."""
+EARLY_SHARE = 0.1
+"""The share of the occurrences with a window that are visited before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -135,6 +138,7 @@ class ScheduleComposer:
             "counted_from": recurring.counted_from,
             "first_due": first_due.isoformat(),
             "grace_days": recurring.grace_days,
+            "early_days": recurring.early_days,
             "inspector_id": course.inspector_id,
             "basis": recurring.basis,
             "ended_on": None,
@@ -145,7 +149,7 @@ class ScheduleComposer:
     def past_visits(
         self, course: Course, due_on: date, made_at: str, failure: Failure | None
     ) -> Iterator[tuple[VisitRows, str]]:
-        """Yield the visits of an occurrence with their outcomes. A cancelled visit is repeated."""
+        """Yield the visits of an occurrence with their outcomes. A cancelled or early visit is repeated."""
         fate, day = self.sampler.weighted_choice(**OUTCOMES), due_on
         if failure is not None:
             fate, day = FAILED, self.sampler.day(failure.days[0])
@@ -155,6 +159,10 @@ class ScheduleComposer:
             visit = self.visit(course, due_on, CANCELLED, made_at)
             visit.inspection["updated_at"] = self.sampler.moment(due_on - timedelta(days=8), 12)
             yield visit, fate
+            made_at = visit.closed_at
+        elif course.recurring.early_days is not None and self.sampler.rng.random() < EARLY_SHARE:
+            visit = self.visit(course, due_on - timedelta(days=course.recurring.early_days + 5), COMPLETED, made_at)
+            yield visit, EARLY
             made_at = visit.closed_at
         if fate != SKIPPED:
             yield self.visit(course, day, FAILED if fate == FAILED else COMPLETED, made_at), DONE

@@ -52,6 +52,7 @@ class RecurringInspection:
     grace_days: int
     basis: str
     counted_from: str = PLANNED
+    early_days: int | None = None
 
     @property
     def months(self) -> int:
@@ -156,7 +157,6 @@ INSPECTORS = (
     "Joan Kowalczyk",
 )
 INSPECTORS_OF_CLIENT = {1: (1, 2, 7), 2: (3, 4, 7, 8), 3: (5, 6, 8)}
-LICENSE_STATES = ("MA", "MA", "IL", "WI", "OR", "WA", "IL", "OR")
 LINKED_INSPECTORS = {1: (1, (1,)), 7: (2, (1, 2))}
 """The inspectors who sign in: the client of their user, and the clients whose buildings they visit."""
 
@@ -168,10 +168,10 @@ FIRM = {
 }
 
 RECURRING_INSPECTIONS = {
-    ANNUAL: RecurringInspection(ANNUAL, "", 1, YEAR, 0, "24 CFR 5.705"),
+    ANNUAL: RecurringInspection(ANNUAL, "", 1, YEAR, 0, "24 CFR 5.707"),
     FIRE: RecurringInspection(FIRE, "", 1, YEAR, 14, "NFPA 1 10.2.7"),
     LEAD: RecurringInspection(LEAD, "", 2, YEAR, 30, "24 CFR 35.1355", counted_from=DONE),
-    "sprinklers": RecurringInspection(FIRE, "Sprinklers", 3, MONTH, 7, "NFPA 25 Table 5.1.1.2"),
+    "sprinklers": RecurringInspection(FIRE, "Sprinklers", 3, MONTH, 7, "NFPA 25 Table 5.1.1.2", early_days=30),
 }
 LEAD_TYPES = ("residential", "mixed-use", "senior housing")
 """The types of buildings with a lead inspection."""
@@ -210,14 +210,14 @@ NOTES = {
         "Smoke detectors removed in {unit}; tenant says they 'go off when I cook'. Re-inspect.",
     ),
     (LEAD, COMPLETED): (
-        "XRF of {unit} and common stair, gun calibrated before and after. No action level exceeded.",
-        "Window troughs in {unit} re-tested after abatement: below 1.0 mg/cm². Certificate to follow.",
+        "XRF of {unit} and common stair, gun checked before and after. No lead-based paint found.",
+        "Window troughs in {unit} wiped after abatement: cleared by the laboratory. Certificate to follow.",
         "Lead-safe: intact paint throughout, one porch column to watch.",
     ),
     (LEAD, FAILED): (
         'Unit {unit}: "peeling" paint on two window sashes, positive. Child under six in residence.',
         "Positive on the stair stringers between floors {floor} and up. Interim controls ordered.",
-        "Friction surfaces of the windows in {unit} over 1.0 mg/cm². Abatement plan due in 30 days.",
+        "Friction surfaces of the windows in {unit} are positive. Abatement plan due in 30 days.",
     ),
     (STRUCTURAL, COMPLETED): (
         "Crack gauges on the east wall unchanged since last visit (0.3 mm).",

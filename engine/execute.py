@@ -1,6 +1,7 @@
-"""Runs the plans of reads and writes in a transaction, and returns their results.
+"""Run the plans of reads and writes in a transaction, and compile prepared statements over internal tables.
 
-The packages `read` and `write` build the SQL.
+The packages `read` and `write` build the SQL. A prepared statement is compiled once for each SQL dialect. A prepared
+statement that lists rows of a resource has to include the rule.
 """
 
 from __future__ import annotations
@@ -9,28 +10,28 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from engine.interface.faults import VALUE_BYTES_MAX, ResponseTooLarge
-from engine.interface.transaction import Transaction
-from engine.query.catalog import Relation
-from engine.query.constraints import NotNullViolation
-from engine.query.large_results import LARGE_BYTES, take_slot
+from engine.interface.database import VALUE_BYTES_MAX, ResponseTooLarge, Transaction
+from engine.query.catalog import NotNullViolation, Relation
+from engine.query.dialect.base import keys_as_json
 from engine.query.read import plan as read_plan
-from engine.query.rule import UNRESTRICTED, Rule
 from engine.query.shape import Query, Shape
-from engine.query.statement import LARGE_CHARACTERS, Binding, Statement
-from engine.query.write import plan as write_plan
-from engine.query.write.constraint_diagnosis import (
+from engine.query.statement import LARGE_BYTES, LARGE_CHARACTERS, UNRESTRICTED, Binding, Rule, Statement, take_slot
+from engine.query.write import statements
+from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResult, insert_new, require_target, upsert
+from engine.query.write.row_layout import Row, convert_value, default_value, require_id
+from engine.query.write.rules import (
+    DOMAIN_RULES,
     REFUSE_CHANGE,
+    Key,
+    UpdatedRow,
     diagnose_deletion,
     diagnose_write,
+    protected_column,
     remaining_reference,
+    require_allowed,
+    rule_columns,
 )
-from engine.query.write.domain_rules import DOMAIN_RULES, Key
-from engine.query.write.insert import Conflict, Insertion, InsertRows, WriteResult, keys_as_json
-from engine.query.write.row_layout import Row, convert_value, default_value, require_id
-from engine.query.write.row_security import protected_column, require_allowed
-from engine.query.write.upsert import insert_new, require_target, upsert
-from models.fields import TENANT_COLUMN, ColumnDefault
+from models.fields import ColumnDefault
 from models.types import Bound
 
 DEFAULT = object()
@@ -166,7 +167,7 @@ def insert(
     if domain_rule is not None and result.keys:
         is_new = result.inserted == len(result.keys)
         if is_new:
-            domain_rule.inserted(transaction, result.keys)
+            domain_rule.inserted(transaction, result.keys, insertion.service_columns)
         else:
             concerned = [key for key in result.keys if key not in result.unchanged]
             domain_rule.merged(transaction, concerned, frozenset(insertion.columns))
@@ -183,7 +184,7 @@ def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rul
 
     New rows may name the default of a column that only the service changes.
     """
-    protected = protected_columns(relation, rule)
+    protected = protected_columns(relation, rule) - insertion.service_columns
     for name in insertion.columns:
         if name not in protected:
             continue
@@ -215,9 +216,12 @@ def update(
     """Update all rows that match the filters and that the rule allows, or none. `changes` are raw JSON values."""
     check_representation(transaction, relation, rule, shape)
     protected = protected_columns(relation, rule)
+    if rule is not UNRESTRICTED:
+        protected |= relation.insert_only_columns
     for name in changes:
         if name in protected:
-            raise protected_column(name, is_update=True)
+            is_insert_only = name in relation.insert_only_columns
+            raise protected_column(name, is_update=True, is_insert_only=is_insert_only)
     new = {
         name: default_value(relation, relation.payload_attribute(name), transaction, binding, {})
         if value is DEFAULT
@@ -227,10 +231,10 @@ def update(
     for name, each in relation.attributes.items():
         if each.default is ColumnDefault.NOW_ON_WRITE and name not in new:
             new[name] = transaction.now
-    plan = write_plan.plan_update(transaction.dialect.name, relation.name, tuple(new), query.shape, rule)
+    plan = statements.plan_update(transaction.dialect.name, relation.name, tuple(new), query.shape, rule)
     found = update_by_key(transaction, relation, plan, new, binding)
     if not found.keys:
-        found = update_matching(transaction, relation, plan, new, binding)
+        found = update_matching(transaction, relation, plan, new, rule, binding)
     check_row_count(len(found.keys))
     domain_rule = DOMAIN_RULES.get(relation.name)
     if domain_rule is not None and found.concerned:
@@ -239,7 +243,7 @@ def update(
 
 
 def update_by_key(
-    transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
+    transaction: Transaction, relation: Relation, plan: statements.UpdatePlan, new: dict[str, Bound], binding: Binding
 ) -> MatchingKeys:
     """Update the row that the filters select by its key, and return the key.
 
@@ -254,7 +258,12 @@ def update_by_key(
 
 
 def update_matching(
-    transaction: Transaction, relation: Relation, plan: write_plan.UpdatePlan, new: dict[str, Bound], binding: Binding
+    transaction: Transaction,
+    relation: Relation,
+    plan: statements.UpdatePlan,
+    new: dict[str, Bound],
+    rule: Rule,
+    binding: Binding,
 ) -> MatchingKeys:
     """Update all rows that match the filters, and return their new keys; raise RowDenied if the rule denies a row."""
     binding = binding.replace(new=tuple(new.values()))
@@ -264,8 +273,7 @@ def update_matching(
         return NO_KEYS
     bound = binding.replace(keys=keys_as_json(keys))
     name = null_violation(relation, new)
-    if name != TENANT_COLUMN:  # the rule would deny a missing client
-        require_allowed(transaction, relation, plan.denied, bound)
+    require_allowed(transaction, relation, plan.denied, bound)
     if name is not None:  # the database would run its triggers first
         raise NotNullViolation(relation.name, name)
     for name, value in new.items():
@@ -275,11 +283,41 @@ def update_matching(
     # The search precedes the update: ON UPDATE CASCADE would change the references by their compound keys.
     violation = remaining_reference(transaction, relation, changed_keys, REFUSE_CHANGE)
     with diagnose_write(transaction, relation, lambda: new, keys):
-        transaction.run(plan.update.sql, plan.update.bind(bound))
+        for values, among in recomputed_values(transaction, relation, plan, new, found, binding):
+            columns = tuple(values)
+            update = statements.plan_update(transaction.dialect.name, relation.name, columns, plan.shape, rule).update
+            bound = binding.replace(new=tuple(values.values()), keys=keys_as_json(among))
+            transaction.run(update.sql, update.bind(bound))
     if violation is not None:
         raise violation
     new_keys, concerned = ([updated_key(relation, key, new) for key in each] for each in (keys, found.concerned))
     return MatchingKeys(new_keys, concerned)
+
+
+def recomputed_values(
+    transaction: Transaction,
+    relation: Relation,
+    plan: statements.UpdatePlan,
+    new: dict[str, Bound],
+    found: MatchingKeys,
+    binding: Binding,
+) -> list[tuple[dict[str, Bound], list[Key]]]:
+    """Return the values that an update sets, with those that the domain rule computes, and the rows that get them."""
+    columns = rule_columns(relation.name)
+    rule = DOMAIN_RULES.get(relation.name)
+    if rule is None or not found.concerned or rule.watched.isdisjoint(new):
+        columns = ()
+    if rule is None or not columns:
+        return [(new, found.keys)]
+    statement, width = plan.stored_values, len(relation.key)
+    stored = transaction.all(statement.sql, statement.bind(binding.replace(keys=keys_as_json(found.concerned))))
+    rows = {tuple(row[:width]): UpdatedRow(dict(zip(columns, row[width:], strict=True)), new) for row in stored}
+    computed = dict(zip(rows, rule.recompute(transaction, list(rows.values())), strict=True))
+    groups: dict[tuple[Bound, ...], list[Key]] = {}
+    for key in found.keys:
+        values = computed.get(key)
+        groups.setdefault(() if values is None else tuple(values[name] for name in rule.recomputed), []).append(key)
+    return [({**new, **dict(zip(rule.recomputed, values, strict=False))}, keys) for values, keys in groups.items()]
 
 
 def null_violation(relation: Relation, new: dict[str, Bound]) -> str | None:
@@ -305,7 +343,7 @@ def delete(
 ) -> WriteResult:
     """Delete all rows that match the filters and that the rule allows, or none."""
     check_representation(transaction, relation, rule, shape)
-    plan = write_plan.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
+    plan = statements.plan_delete(transaction.dialect.name, relation.name, query.shape, rule)
     found = fetch_keys(transaction, relation, plan.keys, binding)
     keys = found.keys
     check_row_count(len(keys))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from access.accounts.api_key import end_calendar_links
 from access.policy import INSPECTOR_ROLE
-from engine.interface.transaction import Transaction
-from engine.query.write.domain_rules import DomainRule, Key
+from engine.interface.database import Transaction
+from engine.query.write.rules import DomainRule, Key
 from inspections.faults import InspectorNotManager
 from inspections.writes import read_rows
 
@@ -14,14 +15,22 @@ LINKED_ROLE = INSPECTOR_ROLE.value
 
 
 class InspectorRule(DomainRule):
-    """The user of an inspector is a client manager."""
+    """The user of an inspector is a client manager. Their calendar links end with the link between the two."""
 
-    def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+    def inserted(
+        self, transaction: Transaction, keys: Sequence[Key], service_columns: frozenset[str] = frozenset()
+    ) -> None:
         self.require_managers(transaction, keys)
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         if "user_id" in columns:
             self.require_managers(transaction, keys)
+            end_calendar_links(transaction)
+
+    def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        for (inspector_id,) in keys:
+            assert isinstance(inspector_id, int)
+            end_calendar_links(transaction, without=inspector_id)
 
     def require_managers(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Raise InspectorNotManager if an inspector's user has another role."""

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.in_subquery import is_among
+from engine.query.dialect.base import is_among, keys_as_json
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
-from engine.query.write.domain_rules import Key
-from engine.query.write.insert import keys_as_json
+from engine.query.write.rules import Key
+from inspections.outcomes import ENDS_OCCURRENCE, RESULT, outcome_after
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import delete_rows, insert_rows, read_rows, update_row_with_rules, update_rows
+from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
 from models.types import BIGINT
-from models.vocabulary import CANCELLED, DONE, SCHEDULED, SKIPPED
+from models.vocabulary import DONE, EARLY, SCHEDULED, SKIPPED
 
 SCHEDULE_COLUMNS = (
-    "id", "building_id", "inspection_type", "inspector_id", "first_due", "every", "unit", "counted_from", "ended_on"
+    "id", "building_id", "inspection_type", "inspector_id", "first_due", "every", "unit", "counted_from", "early_days",
+    "ended_on",
 )  # fmt: skip
-PLANNED_VISIT_COLUMNS = ("inspection_id", "case_id", "occurrence", "due_on", "outcome")
-INSPECTION_COLUMNS = ("status", "date_visited", "created_at", "updated_at")
+PLANNED_VISIT_COLUMNS = ("inspection_id", "case_id", "occurrence", "due_on", "outcome", "touched_at")
+INSPECTION_COLUMNS = ("status", "date_visited", "building_id", "inspection_type", "inspector_id")
 
 TABLE = InspectionPlan.__tablename__
 PLANNED_VISITS, INSPECTIONS, SCHEDULES = (
@@ -47,6 +48,7 @@ class ScheduleState:
     inspector_id: int | None
     recurrence: Recurrence
     is_counted_from_visit: bool
+    early_days: int | None
     ended_on: date | None
 
     def has_ended(self, today: date) -> bool:
@@ -63,8 +65,21 @@ class ScheduleState:
 
     def following(self, occurrence: Occurrence, visited: date) -> Occurrence | None:
         """Return the occurrence after the one that was visited on a day; None after the last year."""
-        next_one = self.recurrence.next_done if self.is_counted_from_visit else self.recurrence.next_planned
-        return next_one(occurrence, visited)
+        if self.is_counted_from_visit:
+            return self.recurrence.next_done(occurrence, visited)
+        return self.recurrence.next_planned(occurrence, visited, self.window_days or 0)
+
+    @property
+    def window_days(self) -> int | None:
+        """The days from the begin of a window to its due date; None if a visit counts from any day.
+
+        A window does not contain the due date before.
+        """
+        return None if self.early_days is None else min(self.early_days, self.recurrence.days_min - 1)
+
+    def is_early(self, occurrence: Occurrence, visited: date) -> bool:
+        """Return whether a day lies before the window of an occurrence."""
+        return self.window_days is not None and (occurrence.due_on - visited).days > self.window_days
 
 
 class NextVisit(NamedTuple):
@@ -82,15 +97,27 @@ class PlannedVisit:
     case_id: int
     occurrence: Occurrence | None
     outcome: str | None
+    touched_at: str | None
     status: str | None
     visited: date | None
-    is_edited: bool
+    building_id: int
+    inspection_type: str
+    inspector_id: int | None
     schedule: ScheduleState | None
 
     @property
     def is_untouched(self) -> bool:
         """Whether no person has edited, booked, started or closed the visit."""
-        return not self.is_edited and self.status == SCHEDULED
+        return self.touched_at is None and self.status == SCHEDULED
+
+    def outcome_of_status(self, today: date) -> str | None:
+        """Return the outcome that follows from the status of the inspection."""
+        outcome = outcome_after(self.outcome, self.status)
+        if outcome != RESULT:
+            return outcome
+        if self.schedule is None or self.occurrence is None:
+            return DONE
+        return EARLY if self.schedule.is_early(self.occurrence, self.visited or today) else DONE
 
     def is_binding(self, today: date) -> bool:
         """Return whether this open visit must stay: its schedule neither ended nor was deleted."""
@@ -103,11 +130,11 @@ class PlannedVisit:
         return self.schedule.requires(self.occurrence, today)
 
     def next_visit(self, outcome: str | None, today: date) -> NextVisit | None:
-        """Return the inspection that follows this outcome, or None. A cancelled one is repeated."""
+        """Return the inspection that follows this outcome, or None. A cancelled or early one is repeated."""
         if self.schedule is None or self.occurrence is None:
             return None
         following: Occurrence | None = self.occurrence
-        if outcome != CANCELLED:
+        if outcome in ENDS_OCCURRENCE:
             visited = self.occurrence.due_on if outcome == SKIPPED else self.visited or today
             following = self.schedule.following(self.occurrence, visited)
         if following is None or not self.schedule.requires(following, today):
@@ -160,15 +187,19 @@ def fetch(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -
 
 def planned_visit(row: Sequence[Any]) -> PlannedVisit:
     """Return the planned visit of a row of PLANNED_VISIT_COLUMNS, INSPECTION_COLUMNS and SCHEDULE_COLUMNS."""
-    inspection_id, case_id, number, due_on, outcome, status, visited, created_at, updated_at, *schedule = row
+    inspection_id, case_id, number, due_on, outcome, touched_at, status, visited, *rest = row
+    building_id, inspection_type, inspector_id, *schedule = rest
     return PlannedVisit(
         inspection_id,
         case_id,
         Occurrence(number, date.fromisoformat(due_on)) if None not in (number, due_on) else None,
         outcome,
+        touched_at,
         status,
         date.fromisoformat(visited) if visited is not None else None,
-        created_at != updated_at,
+        building_id,
+        inspection_type,
+        inspector_id,
         schedule_state(schedule) if schedule[0] is not None else None,
     )
 
@@ -180,7 +211,8 @@ def read_schedules(transaction: Transaction, keys: Sequence[Key]) -> list[Schedu
 
 def schedule_state(row: Sequence[Any]) -> ScheduleState:
     """Return the schedule of a row of SCHEDULE_COLUMNS."""
-    schedule_id, building_id, inspection_type, inspector_id, first_due, every, unit, counted_from, ended_on = row
+    schedule_id, building_id, inspection_type, inspector_id, first_due, every, unit, counted_from, *rest = row
+    early_days, ended_on = rest
     return ScheduleState(
         schedule_id,
         building_id,
@@ -188,6 +220,7 @@ def schedule_state(row: Sequence[Any]) -> ScheduleState:
         inspector_id,
         Recurrence(date.fromisoformat(first_due), every, unit),
         counted_from == DONE,
+        early_days,
         date.fromisoformat(ended_on) if ended_on is not None else None,
     )
 
@@ -232,8 +265,18 @@ def make_visits(transaction: Transaction, visits: Iterable[NextVisit | None]) ->
     return ids
 
 
-def set_outcome(transaction: Transaction, planned: Iterable[PlannedVisit], outcome: str | None) -> None:
-    update_rows(transaction, TABLE, [(each.inspection_id,) for each in planned], {"outcome": outcome})
+def set_outcome(transaction: Transaction, planned: Sequence[PlannedVisit], outcome: str | None) -> None:
+    """Set the outcome of visits that a person has closed or opened."""
+    touched = [(each.inspection_id,) for each in planned if each.touched_at is not None]
+    others = [(each.inspection_id,) for each in planned if each.touched_at is None]
+    update_rows(transaction, TABLE, touched, {"outcome": outcome})
+    update_rows(transaction, TABLE, others, {"outcome": outcome, "touched_at": transaction.now})
+
+
+def touch(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
+    """Record that a person has changed visits."""
+    untouched = [(each.inspection_id,) for each in planned if each.touched_at is None]
+    update_rows(transaction, TABLE, untouched, {"touched_at": transaction.now})
 
 
 def delete_untouched(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
@@ -253,19 +296,60 @@ def without_records(transaction: Transaction, planned: Iterable[PlannedVisit]) -
     return [each for each in untouched if each.inspection_id not in recorded]
 
 
+def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
+    """Delete the open inspections that schedules no longer require, and make those that are missing."""
+    today = transaction.today
+    open_visits = read_open_visits(transaction, "schedule_id", keys)
+    delete_untouched(transaction, [each for each in open_visits if not each.is_required(today)])
+    with_open_visit = {each.schedule.id for each in open_visits if each.schedule is not None}
+    without = [key for key in keys if key[0] not in with_open_visit]
+    last_visits = read_last_visits(transaction, without)
+    last_by_schedule = {each.schedule.id: each for each in last_visits if each.schedule is not None}
+    visits = []
+    for schedule in read_schedules(transaction, without):
+        last = last_by_schedule.get(schedule.id)
+        visits.append(schedule.first_visit(today) if last is None else last.next_visit(last.outcome, today))
+    make_visits(transaction, visits)
+
+
 def follow_schedule(transaction: Transaction, planned: PlannedVisit, following: NextVisit) -> None:
-    """Make an untouched visit that of an edited schedule. It stays untouched: it is made anew."""
+    """Make an untouched visit that of an edited schedule. What is right already is not written."""
     schedule, occurrence = following
-    inspection = {
-        "building_id": schedule.building_id,
-        "inspection_type": schedule.inspection_type,
-        "inspector_id": schedule.inspector_id,
-        "date_visited": occurrence.due_on.isoformat(),
-        "created_at": transaction.now,
-    }
-    update_row_with_rules(transaction, "inspections", planned.inspection_id, inspection)
-    plan = {"occurrence": occurrence.number, "due_on": occurrence.due_on.isoformat()}
-    update_rows(transaction, TABLE, [(planned.inspection_id,)], plan)
+    wanted = {name: getattr(schedule, name) for name in ("building_id", "inspection_type", "inspector_id")}
+    changes = {name: value for name, value in wanted.items() if getattr(planned, name) != value}
+    if planned.occurrence != occurrence:
+        plan = {"occurrence": occurrence.number, "due_on": occurrence.due_on.isoformat()}
+        update_rows(transaction, TABLE, [(planned.inspection_id,)], plan)
+    if planned.occurrence is None or planned.occurrence.due_on != occurrence.due_on:
+        changes["date_visited"] = occurrence.due_on.isoformat()
+    if changes:
+        update_rows(transaction, "inspections", [(planned.inspection_id,)], changes)
+
+
+def book_on_weekdays(transaction: Transaction, schedules: Sequence[Key]) -> None:
+    """Book the open visits of schedules that are due on a weekend for the Friday before, or the Monday after today.
+
+    Their due dates stay.
+    """
+    by_day: dict[str, list[Key]] = {}
+    for each in read_open_visits(transaction, "schedule_id", schedules):
+        if each.occurrence is not None:
+            day = weekday_near(each.occurrence.due_on, transaction.today)
+            if day != each.visited:
+                by_day.setdefault(day.isoformat(), []).append((each.inspection_id,))
+    for booked, keys in by_day.items():
+        update_rows(transaction, "inspections", keys, {"date_visited": booked})
+
+
+def weekday_near(day: date, today: date) -> date:
+    """Return a weekday, or the Friday before a day at the weekend; the Monday after it if the Friday is past.
+
+    >>> weekday_near(date(2026, 1, 31), date(2026, 1, 5)), weekday_near(date(2026, 1, 31), date(2026, 1, 31))
+    (datetime.date(2026, 1, 30), datetime.date(2026, 2, 2))
+    """
+    days_after_friday = max(day.weekday() - 4, 0)
+    friday = day - timedelta(days=days_after_friday)
+    return friday if friday >= min(today, day) or not days_after_friday else friday + timedelta(days=3)
 
 
 def set_missing_inspector(transaction: Transaction, inspection_id: int, inspector_id: int | None) -> None:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from engine.query.write.domain_rules import DOMAIN_RULES
-from inspections.deadlines import finding_deadlines
+from engine.query.write.rules import DOMAIN_RULES
 from inspections.findings import FindingRule
 from inspections.inspectors import InspectorRule
-from inspections.schedules import ScheduleRule
-from inspections.visits import InspectionRule
+from inspections.schedules import BuildingDetailRule, ScheduleRule
+from inspections.visits import InspectionRule, PlanRule
 
 
-def register_rules(settings: Mapping[str, Any]) -> None:
-    """Register the domain rules of the process, with its settings. Those of the last call hold."""
+def register_rules() -> None:
+    """Register the domain rules of the process."""
     DOMAIN_RULES.update(
         schedules=ScheduleRule(),
         inspections=InspectionRule(),
-        findings=FindingRule(finding_deadlines(settings["FINDING_DEADLINES"])),
+        inspection_plans=PlanRule(),
+        building_details=BuildingDetailRule(),
+        findings=FindingRule(),
         inspectors=InspectorRule(),
     )

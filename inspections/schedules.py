@@ -1,7 +1,8 @@
 """Schedules: what follows from their writes, and the functions that apply them to buildings and skip occurrences.
 
 The functions have the caller's rights. A row that the caller does not see is reported as missing (404). A visible row
-that the caller may not write is denied (403).
+that the caller may not write is denied (403). When a building closes, its schedules end and its untouched open visits
+are removed. The record stays.
 """
 
 from __future__ import annotations
@@ -10,37 +11,102 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.functions import function
-from access.parameters import bounded_integer, bounded_text, choice, id_array, optional_parameter, required_parameter
+from access.decorators import function
 from access.policy import AccessRule
+from access.predicates import (
+    boolean,
+    bounded_integer,
+    bounded_text,
+    choice,
+    id_array,
+    optional_parameter,
+    required_parameter,
+)
 from access.roles import ADMINS, EVERY_ROLE
 from engine import execute
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import Relation, catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.rule import Action
-from engine.query.statement import Statement, parameter
-from engine.query.write.domain_rules import DomainRule, Key
+from engine.query.statement import Action, Statement, parameter
 from engine.query.write.insert import Conflict, Insertion
-from engine.query.write.row_security import row_violation
+from engine.query.write.rules import DomainRule, Key, row_violation
 from inspections import planned_visits
-from inspections.faults import NoSuchBuilding, NoSuchRow, VisitNotSkippable
+from inspections.faults import BuildingClosed, NoSuchBuilding, NoSuchRow, VisitNotSkippable
+from inspections.outcomes import ENDS_OCCURRENCE
 from inspections.planned_visits import NextVisit, PlannedVisit
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import update_rows
+from inspections.writes import read_rows, update_rows
 from models import Building, Inspection, Schedule
 from models.fields import Model, Row
 from models.types import BIGINT, DATE, TEXT, out_of_range, read_string
-from models.vocabulary import CANCELLED, COUNTED_FROM, SKIPPED, UNITS
+from models.vocabulary import CANCELLED, COUNTED_FROM, SCHEDULED, SKIPPED, UNITS
+
+
+class BuildingDetailRule(DomainRule):
+    """A building with a day of closing ends its schedules on that day, and keeps no untouched visit after it."""
+
+    def inserted(
+        self, transaction: Transaction, keys: Sequence[Key], service_columns: frozenset[str] = frozenset()
+    ) -> None:
+        close_buildings(transaction, keys)
+
+    def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
+        return sa.true() if "closed_on" in columns else sa.false()
+
+    def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
+        close_buildings(transaction, keys)
+
+
+def close_buildings(transaction: Transaction, keys: Sequence[Key]) -> None:
+    closings = read_closings(transaction, [key[0] for key in keys])
+    columns = ("id", "building_id", "ended_on")
+    schedules = read_rows(transaction, "schedules", columns, "building_id", list(closings))
+    ending = [each for each in schedules if runs_after(each, closings)]
+    for day in {*closings.values()}:
+        of_day = [(each["id"],) for each in ending if closings[each["building_id"]] == day]
+        update_rows(transaction, "schedules", of_day, {"ended_on": day})
+    planned_visits.apply_end(transaction, [(each["id"],) for each in ending])
+    inspections = read_rows(transaction, "inspections", ("id", "status"), "building_id", list(closings))
+    scheduled = [(each["id"],) for each in inspections if each["status"] == SCHEDULED]
+    open_visits = planned_visits.read_open_visits(transaction, "inspection_id", scheduled)
+    rounds = [each for each in open_visits if each.schedule is None]
+    today = transaction.today.isoformat()
+    planned_visits.delete_untouched(
+        transaction, [each for each in rounds if closings[each.building_id] <= max(today, str(each.visited or ""))]
+    )
+
+
+def read_closings(transaction: Transaction, building_ids: Sequence[Any]) -> dict[int, str]:
+    """Return the day of closing of the buildings that have one."""
+    rows = read_rows(transaction, "building_details", ("building_id", "closed_on"), "building_id", building_ids)
+    return {row["building_id"]: row["closed_on"] for row in rows if row["closed_on"] is not None}
+
+
+def runs_after(schedule: Any, closings: dict[int, str]) -> bool:
+    """Return whether a schedule runs on after its building was closed."""
+    closed_on = closings.get(schedule["building_id"])
+    return closed_on is not None and (schedule["ended_on"] is None or schedule["ended_on"] > closed_on)
+
+
+def require_open_buildings(transaction: Transaction, keys: Sequence[Key]) -> None:
+    """Raise BuildingClosed if a schedule runs on after its building was closed."""
+    columns = ("id", "building_id", "ended_on")
+    schedules = read_rows(transaction, "schedules", columns, "id", [key[0] for key in keys])
+    closings = read_closings(transaction, list({each["building_id"] for each in schedules}))
+    for each in schedules:
+        if runs_after(each, closings):
+            raise BuildingClosed(each["building_id"], closings[each["building_id"]])
+
 
 BUILDINGS_MAX = 1_000
 INTERVAL_MAX = 1_200
-SPREAD_MAX = 366
+SPREAD_MAX = DAYS_MAX = 366
 REASON_CHARACTERS_MAX = 1_000
 PREVIEW_MAX = 24
 
@@ -59,14 +125,19 @@ class ScheduleRule(DomainRule):
     An inspection that a person has edited, booked or started stays.
     """
 
-    def inserted(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        apply_end(transaction, keys)
+    def inserted(
+        self, transaction: Transaction, keys: Sequence[Key], service_columns: frozenset[str] = frozenset()
+    ) -> None:
+        require_open_buildings(transaction, keys)
+        planned_visits.apply_end(transaction, keys)
 
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
         return sa.true() if columns & {"ended_on", *FOLLOWED} else sa.false()
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
-        apply_end(transaction, keys)
+        if columns & {"building_id", "ended_on"}:
+            require_open_buildings(transaction, keys)
+        planned_visits.apply_end(transaction, keys)
         if columns & FOLLOWED:
             apply_changes(transaction, keys, columns)
 
@@ -74,27 +145,13 @@ class ScheduleRule(DomainRule):
         planned_visits.delete_untouched(transaction, planned_visits.read_open_visits(transaction, "schedule_id", keys))
 
 
-def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
-    """Delete the open inspections that schedules no longer require, and make those that are missing."""
-    today = transaction.today
-    open_visits = planned_visits.read_open_visits(transaction, "schedule_id", keys)
-    planned_visits.delete_untouched(transaction, [each for each in open_visits if not each.is_required(today)])
-    with_open_visit = {each.schedule.id for each in open_visits if each.schedule is not None}
-    without = [key for key in keys if key[0] not in with_open_visit]
-    last_visits = planned_visits.read_last_visits(transaction, without)
-    last_by_schedule = {each.schedule.id: each for each in last_visits if each.schedule is not None}
-    visits = []
-    for schedule in planned_visits.read_schedules(transaction, without):
-        last = last_by_schedule.get(schedule.id)
-        visits.append(schedule.first_visit(today) if last is None else last.next_visit(last.outcome, today))
-    planned_visits.make_visits(transaction, visits)
-
-
 def apply_changes(transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
     """Make the untouched open inspections follow their schedules. A touched one without an inspector gets one."""
     visits = planned_visits.read_visits(transaction, "schedule_id", keys)
     open_visits = [each for each in visits if each.outcome is None]
-    results = {each.schedule.id: each for each in visits if each.outcome is not None and each.schedule is not None}
+    results = {
+        each.schedule.id: each for each in visits if each.outcome in ENDS_OCCURRENCE and each.schedule is not None
+    }
     untouched = planned_visits.without_records(transaction, open_visits)
     for each in open_visits:
         if each in untouched:
@@ -109,16 +166,23 @@ def apply_changes(transaction: Transaction, keys: Sequence[Key], columns: frozen
 def required_visit(
     planned: PlannedVisit, last: PlannedVisit | None, columns: frozenset[str], today: datetime.date
 ) -> NextVisit | None:
-    """Return what an open visit is after a change of its schedule, given the last visit with an outcome.
+    """Return what an open visit is after a change of its schedule, given the last one that was done or skipped.
 
-    The first due date counts before the first result only.
+    The first due date counts before the first of these only. A new interval makes nothing overdue: a due date of the
+    past becomes today, or stays where it was.
     """
     schedule, occurrence = planned.schedule, planned.occurrence
     if schedule is None or occurrence is None:
         return None
     if last is None:
         return schedule.first_visit(today)
-    return last.next_visit(last.outcome, today) if columns & INTERVAL else NextVisit(schedule, occurrence)
+    if not columns & INTERVAL:
+        return NextVisit(schedule, occurrence)
+    following = last.next_visit(last.outcome, today)
+    earliest = min(today, occurrence.due_on)
+    if following is None or following.occurrence.due_on >= earliest:
+        return following
+    return NextVisit(schedule, Occurrence(following.occurrence.number, earliest))
 
 
 # Functions
@@ -152,8 +216,15 @@ class NextInspection:
         "p_unit": choice(UNITS),
         "p_counted_from": choice(COUNTED_FROM, required=False),
         "p_first_due": required_parameter(DATE),
-        "p_spread_days": bounded_integer(0, SPREAD_MAX, required=False),
+        "p_spread_days": bounded_integer(0, SPREAD_MAX, required=False).in_form(
+            "Days between buildings",
+            "Each further building is first due that many days later. After 28 days the first date begins again.",
+        ),
         "p_inspector_id": optional_parameter(BIGINT),
+        "p_grace_days": bounded_integer(0, DAYS_MAX, required=False),
+        "p_early_days": bounded_integer(0, DAYS_MAX, required=False),
+        "p_basis": optional_parameter(TEXT),
+        "p_weekdays_only": boolean(),
     },
     is_volatile=True,
 )
@@ -169,15 +240,20 @@ def apply_schedule(
     counted_from: str = COUNTED_FROM[0],
     spread_days: int = 0,
     inspector_id: int | None = None,
+    grace_days: int = 0,
+    early_days: int | None = None,
+    basis: str | None = None,
+    weekdays_only: bool = False,
 ) -> AppliedSchedules:
     """Make a schedule of these values for each building that does not have it.
 
-    Each further building is first due `spread_days` later, modulo SPREAD_DAYS_MAX. Raise NoSuchBuilding or RowDenied.
+    Each further building is first due `spread_days` later, modulo SPREAD_DAYS_MAX. `weekdays_only` books first visits
+    that are due on a weekend for a weekday. Raise NoSuchBuilding or RowDenied.
     """
     first_day = datetime.date.fromisoformat(first_due)
     values = {
         "inspection_type": inspection_type, "title": title, "every": every, "unit": unit, "counted_from": counted_from,
-        "inspector_id": inspector_id,
+        "inspector_id": inspector_id, "grace_days": grace_days, "early_days": early_days, "basis": basis,
     }  # fmt: skip
     buildings = list(dict.fromkeys(building_ids))
     require_visible_buildings(transaction, caller, buildings)
@@ -194,6 +270,8 @@ def apply_schedule(
         insertion=Insertion(rows, tuple(rows[0]), Conflict.IGNORE, relation.uniques["schedules_once_key"]),
         shape=None,
     )
+    if weekdays_only:
+        planned_visits.book_on_weekdays(transaction, result.keys)
     return AppliedSchedules(result.inserted, len(rows) - result.inserted)
 
 
@@ -209,7 +287,10 @@ def spread_day(day: datetime.date, place: int, spread_days: int) -> str:
     "skip_occurrence",
     summary="Cancel an inspection of a schedule, and make the next one",
     roles=ADMINS,
-    parameters={"p_inspection_id": required_parameter(BIGINT), "p_reason": bounded_text(REASON_CHARACTERS_MAX)},
+    parameters={
+        "p_inspection_id": required_parameter(BIGINT),
+        "p_reason": bounded_text(REASON_CHARACTERS_MAX).in_form("Reason", is_multiline=True),
+    },
     is_volatile=True,
 )
 def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int, reason: str) -> NextInspection:

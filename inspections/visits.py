@@ -1,64 +1,124 @@
 """Visits: start, close and re-inspect them, and what follows when one is closed.
 
-A closed visit, by close_visit or by any other write of its status, gives its planned visit an outcome and makes the
-next visit of its schedule (InspectionRule). A failed one may add a round to its case.
-The policy decides which visible inspections a caller conducts. The service writes them without the caller's row rule.
+close_visit and any other write of a status can close a visit (InspectionRule). A closed visit gives its planned visit
+an outcome and makes the next visit of its schedule. A failed one may add a round to its case. A case is an inspection
+and its re-inspections; each is a round. The policy decides which visible inspections a caller conducts. The service
+writes them without the caller's row rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple, cast
 
 import sqlalchemy as sa
 
 from access.caller import Caller
+from access.decorators import function
 from access.explain import ROW_ID, can_read
-from access.functions import function
-from access.parameters import choice, optional_parameter, required_parameter
 from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
+from access.predicates import choice, optional_parameter, required_parameter
 from access.roles import EVERY_ROLE
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Statement
-from engine.query.write.domain_rules import DomainRule, Key
+from engine.query.statement import Statement, parameter
+from engine.query.write.rules import DomainRule, Key
 from inspections import planned_visits
-from inspections.cases import add_round, count_open_findings
 from inspections.faults import (
-    InvalidClosing,
     NextVisitTouched,
     NoSuchRow,
+    ReasonRequired,
     ReinspectionTooEarly,
     ResultInFuture,
+    RoundOpen,
     VisitClosed,
     VisitNotStartable,
     VisitRequired,
     VisitWithoutResult,
 )
-from inspections.planned_visits import PlannedVisit
-from inspections.writes import update_row_with_rules
-from models import Inspection, Inspector
+from inspections.planned_visits import NextVisit, PlannedVisit
+from inspections.writes import insert_rows, read_rows, update_row_with_rules
+from models import Finding, Inspection, InspectionPlan, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
-from models.types import BIGINT, DATE, TEXT, read_string
+from models.finding_move import UNRESOLVED
+from models.types import BIGINT, DATE, TEXT, InvalidArgument, read_string
 from models.vocabulary import (
-    CANCELLED,
     CLOSED_STATUSES,
     COMPLETED,
     DONE,
     FAILED,
+    GRAVE,
     IN_PROGRESS,
-    OPEN_STATUSES,
+    REMARK,
+    SCHEDULED,
     VISIT_RESULTS,
 )
 
-TABLE = Inspection.__tablename__
+INSPECTIONS, PLANNED_VISITS = Inspection.__tablename__, InspectionPlan.__tablename__
 
-OUTCOME_OF_STATUS = {COMPLETED: DONE, FAILED: DONE, CANCELLED: CANCELLED}
-"""The outcome of a planned visit, by the status that closes its inspection."""
+
+def add_round(
+    transaction: Transaction, case_id: int, inspection_id: int, date_visited: str, inspector_id: int | None
+) -> tuple[int, int]:
+    """Insert the inspection of the next round after one, and return its id and round. Raise RoundOpen.
+
+    Without an inspector it has the one of the last round.
+    """
+    rounds = read_rows(transaction, PLANNED_VISITS, ("inspection_id", "round", "outcome"), "case_id", [case_id])
+    if any(each["outcome"] is None for each in rounds):
+        raise RoundOpen
+    if not rounds:
+        insert_round(transaction, inspection_id, case_id, 1, DONE)
+    last = max(rounds, key=lambda each: each["round"], default={"inspection_id": inspection_id, "round": 1})
+    columns = ("id", "building_id", "inspection_type", "inspector_id")
+    ids = [inspection_id, last["inspection_id"]]
+    inspections = {each["id"]: each for each in read_rows(transaction, INSPECTIONS, columns, "id", ids)}
+    inspection = {
+        "building_id": inspections[inspection_id]["building_id"],
+        "inspection_type": inspections[inspection_id]["inspection_type"],
+        "status": SCHEDULED,
+        "date_visited": date_visited,
+        "inspector_id": inspections[last["inspection_id"]]["inspector_id"] if inspector_id is None else inspector_id,
+    }
+    [(key,)] = insert_rows(transaction, INSPECTIONS, [inspection])
+    new_id, number = cast(int, key), cast(int, last["round"]) + 1
+    insert_round(transaction, new_id, case_id, number, None)
+    return new_id, number
+
+
+def insert_round(transaction: Transaction, inspection_id: int, case_id: int, number: int, outcome: str | None) -> None:
+    """Insert the planned visit of a round, which has no schedule."""
+    planned = {"inspection_id": inspection_id, "case_id": case_id, "round": number, "outcome": outcome}
+    insert_rows(transaction, PLANNED_VISITS, [planned])
+
+
+class OpenFinding(NamedTuple):
+    """A finding of a case that is neither verified nor waived."""
+
+    id: int
+    severity: str
+
+
+def read_open_findings(transaction: Transaction, caller: Caller, case_id: int) -> list[OpenFinding]:
+    """Return the open findings of a case that the caller reads."""
+    statement = open_findings_statement(transaction.dialect.name, caller.rule)
+    rows = transaction.all(statement.sql, statement.bind(caller.binding(case_id=case_id)))
+    return [OpenFinding(*row) for row in rows]
+
+
+@cache
+def open_findings_statement(database: str, rule: AccessRule) -> Statement:
+    planner = Planner(DIALECTS[database], rule)
+    finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
+    is_open = finding.c.status.in_([sa.literal_column(f"'{each}'") for each in UNRESOLVED])
+    of_case = finding.c.case_id == parameter("case_id")
+    return planner.finish(sa.select(finding.c.id, finding.c.severity).where(of_case, is_open, scope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +174,13 @@ class CaseRound:
     roles=EVERY_ROLE,
     parameters={
         "p_inspection_id": required_parameter(BIGINT),
-        "p_status": choice(VISIT_RESULTS),
-        "p_date_visited": optional_parameter(DATE),
-        "p_reinspect_on": optional_parameter(DATE),
-        "p_notes": optional_parameter(TEXT),
+        "p_status": choice(VISIT_RESULTS).in_form("Result"),
+        "p_date_visited": optional_parameter(DATE).in_form("Visited on"),
+        "p_reinspect_on": optional_parameter(DATE).in_form("Re-inspect on", "If the visit failed."),
+        "p_notes": optional_parameter(TEXT).in_form("Notes", "Added to the notes of the visit.", is_multiline=True),
+        "p_reason": optional_parameter(TEXT).in_form(
+            "Reason for completing", "Kept as a remark on the life-threatening and severe findings.", is_multiline=True
+        ),
     },
     is_volatile=True,
 )
@@ -129,15 +192,17 @@ def close_visit(
     date_visited: str | None = None,
     reinspect_on: str | None = None,
     notes: str | None = None,
+    reason: str | None = None,
 ) -> ClosedVisit:
     """Set a visit to completed or failed, and add a round for a failed one if `reinspect_on` is given.
 
     Without a date, the day visited is the day on which the visit was started, else today. `notes` are appended to
-    those of the visit. Raise InvalidClosing, NoSuchRow, PermissionDenied, VisitClosed, ResultInFuture,
-    ReinspectionTooEarly or RoundOpen.
+    those of the visit. A visit whose case has open life-threatening or severe findings is completed for a `reason`
+    only, which is kept as a remark on them. Raise ReasonRequired, InvalidArgument, NoSuchRow, PermissionDenied,
+    VisitClosed, ResultInFuture, ReinspectionTooEarly or RoundOpen.
     """
     if reinspect_on is not None and status != FAILED:
-        raise InvalidClosing("p_reinspect_on needs p_status failed")
+        raise InvalidArgument("p_reinspect_on needs p_status failed")
     visit = conducted_visit(transaction, caller, inspection_id)
     if visit.status in CLOSED_STATUSES:
         raise VisitClosed(visit.status)
@@ -147,45 +212,74 @@ def close_visit(
         raise ResultInFuture(day, transaction.today)
     if reinspect_on is not None and reinspect_on < day:
         raise ReinspectionTooEarly(reinspect_on, day)
-    open_findings = count_open_findings(transaction, caller, visit.case_id)
+    open_findings = read_open_findings(transaction, caller, visit.case_id)
+    if status == COMPLETED:
+        remark_on_grave_findings(transaction, visit.id, open_findings, (reason or "").strip())
     changes = {"status": status, "date_visited": day}
     if notes is not None:
         changes["notes"] = read_string(f"{visit.notes}\n{notes}" if visit.notes else notes)
-    update_row_with_rules(transaction, TABLE, visit.id, changes)
+    update_row_with_rules(transaction, INSPECTIONS, visit.id, changes)
     reinspection = None
     if reinspect_on is not None:
         reinspection, _ = add_round(transaction, visit.case_id, visit.id, reinspect_on, None)
     next_visit = planned_visits.read_open_visit_of_schedule(transaction, visit.id)
-    return ClosedVisit(status, next_visit, reinspection, open_findings)
+    return ClosedVisit(status, next_visit, reinspection, len(open_findings))
+
+
+def remark_on_grave_findings(
+    transaction: Transaction, inspection_id: int, findings: Sequence[OpenFinding], reason: str
+) -> None:
+    """Add the reason for completing a visit to the findings that speak against it. Raise ReasonRequired without one."""
+    grave = [each.id for each in findings if each.severity in GRAVE]
+    if grave and not reason:
+        raise ReasonRequired(len(grave))
+    remark = {"kind": REMARK, "inspection_id": inspection_id, "note": read_string(reason)}
+    insert_rows(transaction, "finding_events", [{"finding_id": each, **remark} for each in grave])
 
 
 # What follows from a closed visit
 
 
 class InspectionRule(DomainRule):
-    """A closed planned visit gets its outcome and makes the next one. A reopened one takes both back."""
+    """A closed planned visit gets its outcome and makes the next one. A reopened one takes both back.
+
+    Each write of a person to a planned visit marks it as touched.
+    """
 
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
-        return planned_visits.is_planned(row) if columns & {"status", "date_visited"} else sa.false()
+        return planned_visits.is_planned(row)
 
     def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
         return planned_visits.is_open_visit(row)
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         planned = planned_visits.read_visits(transaction, "inspection_id", keys)
-        require_past_results(transaction, planned)
-        if "status" in columns:
-            close_planned_visits(transaction, [each for each in planned if each.outcome is None])
-            take_results_back(transaction, [each for each in planned if each.outcome is not None])
-
-    def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         if columns & {"status", "date_visited"}:
-            self.updated(transaction, keys, columns)
+            require_past_results(transaction, planned)
+        changed = changed_outcomes(planned, transaction.today) if "status" in columns else {}
+        planned_visits.touch(transaction, [each for each in planned if each not in changed])
+        follow_outcomes(transaction, changed)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
         if any(each.is_binding(transaction.today) for each in open_visits):
             raise VisitRequired
+
+
+class PlanRule(DomainRule):
+    """The service alone writes planned visits. An archive of an earlier version does not say which ones are touched."""
+
+    def imported(self, transaction: Transaction, columns: frozenset[str]) -> None:
+        if "touched_at" not in columns:
+            transaction.run(TOUCH_EDITED_VISITS)
+
+
+TOUCH_EDITED_VISITS = """
+UPDATE inspection_plans SET touched_at = (SELECT updated_at FROM inspections WHERE id = inspection_id)
+WHERE touched_at IS NULL AND EXISTS (
+    SELECT 1 FROM inspections WHERE id = inspection_id AND created_at <> updated_at
+)
+"""
 
 
 def require_past_results(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
@@ -196,28 +290,38 @@ def require_past_results(transaction: Transaction, planned: Iterable[PlannedVisi
             raise ResultInFuture(each.visited.isoformat(), today)
 
 
-def take_results_back(transaction: Transaction, planned: Iterable[PlannedVisit]) -> None:
-    """Open the planned visits of reopened inspections again, and delete the visits that followed.
+def changed_outcomes(planned: Iterable[PlannedVisit], today: datetime.date) -> dict[PlannedVisit, str | None]:
+    """Return the new outcomes of the planned visits whose status gives them another one."""
+    outcomes = {each: each.outcome_of_status(today) for each in planned}
+    return {each: outcome for each, outcome in outcomes.items() if outcome != each.outcome}
 
-    Raise NextVisitTouched if a person has edited, booked or started the next visit.
+
+def follow_outcomes(transaction: Transaction, changed: Mapping[PlannedVisit, str | None]) -> None:
+    """Set the outcomes of planned visits, and make the visits that are due then.
+
+    A visit that followed the old outcome is deleted. Raise NextVisitTouched if a person has edited, booked or started
+    it.
     """
-    for each in planned:
-        if each.status in OPEN_STATUSES:
-            following = planned_visits.read_following(transaction, each)
-            planned_visits.delete_untouched(transaction, following)
-            kept = planned_visits.read_following(transaction, each)
-            if kept:
-                raise NextVisitTouched(kept[0].inspection_id)
-            planned_visits.set_outcome(transaction, [each], None)
+    today = transaction.today
+    next_visits = {each: each.next_visit(outcome, today) for each, outcome in changed.items() if outcome is not None}
+    for each in changed:
+        if each.outcome is not None and replace_following(transaction, each, next_visits.get(each)):
+            del next_visits[each]
+    for outcome in dict.fromkeys(changed.values()):
+        planned_visits.set_outcome(transaction, [each for each, new in changed.items() if new == outcome], outcome)
+    planned_visits.make_visits(transaction, next_visits.values())
 
 
-def close_planned_visits(transaction: Transaction, open_visits: Sequence[PlannedVisit]) -> None:
-    """Give the open planned visits of closed inspections their outcome, and make the next inspections."""
-    closed = [(each, OUTCOME_OF_STATUS[each.status]) for each in open_visits if each.status in OUTCOME_OF_STATUS]
-    for outcome in (DONE, CANCELLED):
-        planned_visits.set_outcome(transaction, [each for each, given in closed if given == outcome], outcome)
-    next_visits = [each.next_visit(outcome, transaction.today) for each, outcome in closed]
-    planned_visits.make_visits(transaction, next_visits)
+def replace_following(transaction: Transaction, planned: PlannedVisit, required: NextVisit | None) -> bool:
+    """Return whether the visit that follows is the required one. Otherwise delete it. Raise NextVisitTouched."""
+    following = planned_visits.read_following(transaction, planned)
+    if required is not None and [(each.schedule, each.occurrence) for each in following] == [required]:
+        return True
+    planned_visits.delete_untouched(transaction, following)
+    kept = planned_visits.read_following(transaction, planned)
+    if kept:
+        raise NextVisitTouched(kept[0].inspection_id)
+    return False
 
 
 # Before and after: start and re-inspect
@@ -236,7 +340,7 @@ def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) ->
     if visit.status in CLOSED_STATUSES:
         raise VisitNotStartable(visit.status)
     day = transaction.today.isoformat()
-    update_row_with_rules(transaction, TABLE, visit.id, {"status": IN_PROGRESS, "date_visited": day})
+    update_row_with_rules(transaction, INSPECTIONS, visit.id, {"status": IN_PROGRESS, "date_visited": day})
     return StartedVisit(IN_PROGRESS, day)
 
 
@@ -246,7 +350,7 @@ def start_visit(transaction: Transaction, caller: Caller, inspection_id: int) ->
     roles=EVERY_ROLE,
     parameters={
         "p_inspection_id": required_parameter(BIGINT),
-        "p_date_visited": required_parameter(DATE),
+        "p_date_visited": required_parameter(DATE).in_form("Date"),
         "p_inspector_id": optional_parameter(BIGINT),
     },
     is_volatile=True,
@@ -265,9 +369,9 @@ def reinspect(
         raise ReinspectionTooEarly(date_visited, visit.date_visited)
     if inspector_id is not None and not can_read(transaction, caller, Inspector, inspector_id):
         raise NoSuchRow("Inspector")
-    open_findings = count_open_findings(transaction, caller, visit.case_id)
+    open_findings = read_open_findings(transaction, caller, visit.case_id)
     reinspection, number = add_round(transaction, visit.case_id, visit.id, date_visited, inspector_id)
-    return CaseRound(reinspection, visit.case_id, number, open_findings)
+    return CaseRound(reinspection, visit.case_id, number, len(open_findings))
 
 
 # Access
@@ -294,7 +398,7 @@ def read_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> 
 def visit_statement(database: str, rule: AccessRule) -> Statement:
     """Return the statement for the fields of Visit of one visible inspection."""
     planner = Planner(DIALECTS[database], rule)
-    visit, scope = planner.scoped(catalog().relations[TABLE])
+    visit, scope = planner.scoped(catalog().relations[INSPECTIONS])
     columns = visit.c
     is_conducted = CONDUCTED_VISITS[rule.profile.role](rule.profile, columns)
     selected = sa.select(

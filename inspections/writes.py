@@ -12,16 +12,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from engine import execute
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.in_subquery import is_among
+from engine.query.dialect.base import is_among, keys_as_json
 from engine.query.dialect.registry import DIALECTS
-from engine.query.plan_cache import PLANS_MAX
-from engine.query.rule import UNRESTRICTED
 from engine.query.shape import Filter, Node, Query, Shape
-from engine.query.statement import Binding, Statement, compile_statement
-from engine.query.write.domain_rules import Key
-from engine.query.write.insert import Insertion, keys_as_json
+from engine.query.statement import PLANS_MAX, UNRESTRICTED, Binding, Statement, compile_statement
+from engine.query.write.insert import Insertion
+from engine.query.write.rules import Key
 from engine.query.write.statements import WriteBuilder
 from models.fields import ColumnDefault
 from models.types import Bound

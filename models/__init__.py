@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from models.audit_log import AuditLog
-from models.building import Building
-from models.building_detail import BuildingDetail
+from models.building import Building, BuildingDetail
 from models.calibration_check import CalibrationCheck
 from models.client import Client
+from models.deadline_rule import DeadlineRule
 from models.fields import Model
 from models.file import File
 from models.finding import Finding, FindingEvent
@@ -17,10 +17,10 @@ from models.grant import (
     ClientManagerInspectionAccess,
 )
 from models.inspection import Inspection
-from models.inspection_plan import InspectionPlan
 from models.inspector import Inspector
+from models.lead_standard import LeadStandard
 from models.report_lead import ReportLead
-from models.schedule import Schedule
+from models.schedule import InspectionPlan, Schedule
 from models.user import User
 from models.xrf_instrument import XrfInstrument, XrfLimit
 
@@ -31,12 +31,14 @@ RESOURCES: dict[str, type[Model]] = {
     "buildings": Building,
     "building_details": BuildingDetail,
     "inspections": Inspection,
-    "reports_lead": ReportLead,
-    "calibration_checks": CalibrationCheck,
     "xrf_instruments": XrfInstrument,
     "xrf_limits": XrfLimit,
+    "lead_standards": LeadStandard,
+    "reports_lead": ReportLead,
+    "calibration_checks": CalibrationCheck,
     "schedules": Schedule,
     "inspection_plans": InspectionPlan,
+    "deadline_rules": DeadlineRule,
     "findings": Finding,
     "finding_events": FindingEvent,
     "files": File,
@@ -80,12 +82,14 @@ __all__ = [
     "ClientAdminInspectionAccess",
     "ClientManagerBuildingAccess",
     "ClientManagerInspectionAccess",
+    "DeadlineRule",
     "File",
     "Finding",
     "FindingEvent",
     "Inspection",
     "InspectionPlan",
     "Inspector",
+    "LeadStandard",
     "ReportLead",
     "Schedule",
     "User",

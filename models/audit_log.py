@@ -1,4 +1,4 @@
-"""The audit log, which only triggers write (see engine/query/write/audit.py)."""
+"""The audit log, which only triggers write (see engine/query/write/row_layout.py)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class CalibrationCheck(Model):
     expected_rows: ClassVar = 50_000
     list_order: ClassVar = "taken_at.desc"
     title_column: ClassVar = "taken_at"
-    unique: ClassVar = {"ref_key": ("ref",)}
+    unique: ClassVar = {"ref_key": ("client_id", "ref")}
     deciding_columns: ClassVar = ("gun_id",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

@@ -1,4 +1,4 @@
-"""The hidden tables: credentials, sessions, sign-in attempts, displays, API keys, spent links. None is a resource."""
+"""The hidden tables: credentials, sessions, sign-in attempts, tokens, spent links. None is a resource."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from models.types import BIGINT, TEXT, UUID
 
 metadata = Model.metadata
 
+API_KEY, CALENDAR_LINK, DISPLAY = TOKEN_USES = ("api_key", "calendar_link", "display")
+"""The uses of long-lived tokens."""
+
 
 class Credential(Model):
     """The credentials of a user, at most one row for each. A user without a row cannot sign in. Times are Unix seconds.
 
     tokens_since: tokens without a session that were issued earlier are invalid. A new password, a global sign-out and a
     change of role or client set it to the following second, because `iat` counts whole seconds.
+    is_temporary: 1 if an administrator chose the password in the console. The console then asks for another one.
     """
 
     __tablename__ = "credentials"
@@ -26,12 +30,14 @@ class Credential(Model):
     disabled_until = column(BIGINT, required=True, stored_default=0)
     tokens_since = column(BIGINT, required=True, stored_default=0)
     last_sign_in_at = column(TEXT)
+    is_temporary = column(BIGINT, required=True, stored_default=0, minimum=0, maximum=1)
 
 
 class Session(Model):
     """Sessions. Refresh tokens are derived from id, counter and salt; none is stored.
 
     rotations: [[second, first counter used in it], …] of the last 30 seconds.
+    device: the browser and system, or the program, that signed in, by its own word.
     """
 
     __tablename__ = "sessions"
@@ -47,6 +53,7 @@ class Session(Model):
     created_at = column(BIGINT, required=True)
     last_used_at = column(BIGINT, required=True)
     rotations = column(TEXT, required=True, stored_default="[]")
+    device = column(TEXT, bytes_max=256)
 
 
 class Attempt(Model):
@@ -76,38 +83,20 @@ class Origin(Model):
     at = column(BIGINT, required=True)
 
 
-class Device(Model):
-    """Kiosk displays. Each reads as one user, by a token of which only the digest is stored. Times are Unix seconds.
+class TokenRow(Model):
+    """API keys, calendar links and kiosk displays. Each has rights of one user; only its digest is stored.
 
-    credentials.tokens_since ends these tokens, too. A new display has a code until it is paired, and the digest of no
-    token.
+    read_only and is_public are 0 or 1. Times are Unix seconds. credentials.tokens_since ends these tokens, too. API
+    keys and calendar links go with their creator, who knows them; one that the service key made has no creator. A
+    display without a creator has lost the user who made it. A new display has a code until it is paired, and the digest
+    of no token. A public display shows counts, dates and buildings alone.
     """
 
-    __tablename__ = "devices"
-    unique: ClassVar = {"token_digest_key": ("token_digest",), "code_digest_key": ("code_digest",)}
+    __tablename__ = "tokens"
+    unique: ClassVar = {"digest_key": ("digest",), "code_digest_key": ("code_digest",)}
 
     id = column(TEXT, primary_key=True)
-    user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
-    name = column(TEXT, required=True, bytes_max=256)
-    token_digest = column(TEXT, required=True)
-    created_at = column(BIGINT, required=True)
-    last_seen_at = column(BIGINT)
-    expires_at = column(BIGINT, required=True)
-    code_digest = column(TEXT)
-    code_expires_at = column(BIGINT)
-
-
-class ApiKeyRow(Model):
-    """API keys and calendar links. Each has the rights of one user; only its digest is stored. Times are Unix seconds.
-
-    read_only is 0 or 1. credentials.tokens_since ends these keys, too. A key goes with its creator, who knows it. A key
-    that the service key made has no creator. The digest of a calendar link begins with `calendar:`.
-    """
-
-    __tablename__ = "api_keys"
-    unique: ClassVar = {"digest_key": ("digest",)}
-
-    id = column(TEXT, primary_key=True)
+    use = column(TEXT, required=True, allowed_values=TOKEN_USES)
     user_id = column(UUID, references("users.id", on_delete="cascade"), required=True)
     name = column(TEXT, required=True, bytes_max=256)
     digest = column(TEXT, required=True)
@@ -115,7 +104,10 @@ class ApiKeyRow(Model):
     created_at = column(BIGINT, required=True)
     last_used_at = column(BIGINT)
     expires_at = column(BIGINT)
-    created_by = column(UUID, references("users.id", on_delete="cascade"))
+    created_by = column(UUID, references("users.id", on_delete="set null"))
+    code_digest = column(TEXT)
+    code_expires_at = column(BIGINT)
+    is_public = column(BIGINT, required=True, stored_default=0, minimum=0, maximum=1)
 
 
 class SpentLink(Model):
@@ -136,13 +128,8 @@ class Fact(Model):
     value = column(TEXT, required=True)
 
 
-HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, Device, ApiKeyRow, SpentLink, Fact)
+HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, TokenRow, SpentLink, Fact)
 
 CREDENTIALS: Any = Credential.__table__
 SESSIONS: Any = Session.__table__
-ATTEMPTS: Any = Attempt.__table__
-ORIGINS: Any = Origin.__table__
-DEVICES: Any = Device.__table__
-API_KEYS: Any = ApiKeyRow.__table__
-SPENT_LINKS: Any = SpentLink.__table__
-FACTS: Any = Fact.__table__
+TOKENS: Any = TokenRow.__table__

@@ -6,7 +6,7 @@ and the console are derived from the description. The access policy is written b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy.orm import DeclarativeBase, MappedColumn, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from models.types import BIGINT, ColumnType
 
@@ -51,8 +51,12 @@ class ColumnInfo:
     """The length of a text in UTF-8. It defaults to TEXT_BYTES_MAX in tables that the API writes."""
     stored_default: str | int | None = None
     """The DEFAULT of the table: the value of rows that omit the column, and of existing rows of a migration."""
+    is_composed: bool = False
+    """The column holds text in Unicode NFC. Filters compare their values in NFC, too."""
     service: bool = False
     """Only the service changes the column. A payload may name its default in a new row."""
+    insert_only: bool = False
+    """A payload may set the column in a new row. Afterwards only functions change it."""
     allowed_values: tuple[str, ...] = ()
     """The only values that the table takes; empty for any."""
     ranked: bool = False
@@ -140,9 +144,6 @@ class Model(DeclarativeBase):
     other_tenants: ClassVar[tuple[str, ...]] = ()
     """Columns that refer to such a parent row where `tenant` is null. A row has exactly one parent."""
 
-    audited_with: ClassVar[str | None] = None
-    """The reference to the row whose client reads the audit entries, of a table without a tenant."""
-
     sqlite_compound_key: ClassVar[bool] = False
     """Whether children refer to (id, client_id) on SQLite, too. Else triggers keep their client_id equal.
 
@@ -188,6 +189,9 @@ class Model(DeclarativeBase):
     indexed_texts: ClassVar[tuple[str, ...]] = ()
     """Free-text columns with an index. The index of PostgreSQL holds short texts only."""
 
+    shipped: ClassVar[tuple[Mapping[str, str | float | None], ...]] = ()
+    """The rows of a new database. The rows of an archive, and those that `flask copy` takes over, replace them."""
+
     is_published: ClassVar[bool] = True
     """Whether the OpenAPI documents contain the table."""
 
@@ -225,7 +229,7 @@ def references(target: str, *, on_delete: str = "restrict", on_update: str | Non
 
 def column(
     kind: ColumnType, *constraints: Any, primary_key: bool = False, required: bool = False, **described: Any
-) -> MappedColumn[Any]:
+) -> Mapped[Any]:
     """Return a column of a wire type. `required` means NOT NULL; `described` are the fields of ColumnInfo."""
     return mapped_column(
         kind.storage,

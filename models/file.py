@@ -43,8 +43,8 @@ class File(Model):
         example=BUCKETS[0],
     )  # fmt: skip
     name = column(
-        TEXT, required=True, service=True, bytes_max=NAME_BYTES_MAX, listed=True, narrow=True, searchable=True,
-        help="The id of the row, then one to three segments.", example="1/front door.jpg",
+        TEXT, required=True, service=True, bytes_max=NAME_BYTES_MAX, is_composed=True, listed=True, narrow=True,
+        searchable=True, help="The id of the row, then one to three segments.", example="1/front door.jpg",
     )  # fmt: skip
     inspection_id = column(
         BIGINT, references("inspections.id", on_delete="cascade"), service=True, label="Inspection", listed=True,

@@ -7,9 +7,10 @@ from typing import ClassVar
 import sqlalchemy as sa
 
 from models.fields import ColumnDefault, Index, Model, Row, column, references
-from models.inspection_plan import InspectionPlan
-from models.types import BIGINT, TEXT, TIMESTAMP, UUID
-from models.vocabulary import EVENT_KINDS, FINDING_STATUSES, FIXED, MODERATE, OPEN, SEVERITIES
+from models.finding_move import EVENT_KINDS, FINDING_STATUSES
+from models.schedule import InspectionPlan
+from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
+from models.vocabulary import FIXED, MODERATE, OPEN, SEVERITIES, VERIFICATIONS
 
 
 def case_of_inspection(inspection_id: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
@@ -25,14 +26,16 @@ def case_of_finding(row: Row) -> sa.ColumnElement[int]:
 
 
 class Finding(Model):
-    """A defect that an inspection found, with its deadline. move_findings changes its status."""
+    """A defect that an inspection found, with its deadline. move_findings changes its status, and regrade_finding its
+    severity.
+    """
 
     __tablename__ = "findings"
     tenant: ClassVar = "inspection_id"
     expected_rows: ClassVar = 100_000
     list_order: ClassVar = "due_at.asc"
     title_column: ClassVar = "description"
-    unique: ClassVar = {"ref_key": ("ref",)}
+    unique: ClassVar = {"ref_key": ("client_id", "ref")}
     indexes: ClassVar = (
         Index(
             "findings_inspection_id", ("inspection_id", "status", "due_at"), distinct=(3, 2, 1),
@@ -54,27 +57,41 @@ class Finding(Model):
     case_id = column(
         BIGINT, required=True, service=True, label="Case", help="The id of the first inspection of the case.", example=1
     )
-    ref = column(UUID, label="Reference", help="An id that an offline client chooses, so that it can repeat a request.")
+    ref = column(
+        UUID, label="Reference",
+        help="An id that an offline client chooses, so that it can repeat a request. It is unique within a client.",
+    )  # fmt: skip
     place = column(TEXT, listed=True, searchable=True, example="3D, bathroom")
     item = column(TEXT, listed=True, searchable=True, example="Smoke alarm")
-    code = column(TEXT, help="The rule that the building does not meet.", searchable=True, example="NSPIRE SA-1")
+    code = column(TEXT, help="The rule that the building does not meet.", searchable=True, example="NSPIRE Smoke Alarm")
     description = column(
         TEXT, required=True, listed=True, narrow=True, searchable=True, multiline=True, example="No smoke alarm."
     )
     severity = column(
-        TEXT, required=True, allowed_values=SEVERITIES, ranked=True, listed=True, narrow=True, searchable=True,
-        example=MODERATE,
+        TEXT, required=True, insert_only=True, allowed_values=SEVERITIES, ranked=True, listed=True, narrow=True,
+        searchable=True, help="regrade_finding changes it.", example=MODERATE,
     )  # fmt: skip
     status = column(
         TEXT, required=True, service=True, stored_default=OPEN, allowed_values=FINDING_STATUSES, listed=True,
         searchable=True, example=OPEN,
     )  # fmt: skip
+    found_at = column(
+        TIMESTAMP, required=True, default=ColumnDefault.COMPUTED, insert_only=True, label="Found",
+        help="When the defect was seen; by default now. The deadline counts from it.",
+        example="2026-01-01T12:00:00+00:00",
+    )  # fmt: skip
     due_at = column(
-        TIMESTAMP, required=True, default=ColumnDefault.COMPUTED, label="Due", listed=True, narrow=True,
-        help="The deadline. By default it follows from the severity.", example="2026-01-31T12:00:00+00:00",
+        TIMESTAMP, default=ColumnDefault.COMPUTED, insert_only=True, label="Due", listed=True,
+        narrow=True, help="The deadline. By default it follows from `deadline_rules`; none without a rule.",
+        example="2026-01-31T12:00:00+00:00",
+    )  # fmt: skip
+    fixed_at = column(TIMESTAMP, service=True, label="Fixed", help="When the finding was last marked fixed.")
+    days_late = column(
+        INTEGER, service=True, minimum=0, label="Days late",
+        help="How many days after the deadline it was fixed; 0 in time, null before it is fixed.", example=3,
     )  # fmt: skip
     closed_at = column(TIMESTAMP, service=True, label="Closed", help="When the finding was verified or waived.")
-    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Found")
+    created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
 
 
@@ -82,7 +99,7 @@ Finding.derived = {**Finding.derived, "case_id": case_of_finding}
 
 
 class FindingEvent(Model):
-    """One step of a finding: who made, fixed, verified, waived, reopened or extended it. Functions write it."""
+    """A step of a finding: who made, fixed, verified, waived, reopened, extended or regraded it. Functions write it."""
 
     __tablename__ = "finding_events"
     tenant: ClassVar = "finding_id"
@@ -108,5 +125,12 @@ class FindingEvent(Model):
         BIGINT, label="Visit", help="The inspection during which it happened.", listed=True, example=1
     )
     note = column(TEXT, listed=True, searchable=True, multiline=True, example="Replaced the alarm.")
+    how = column(
+        TEXT, allowed_values=VERIFICATIONS, help="What a verification relies on.", listed=True, example="photo"
+    )
+    severity_before = column(TEXT, allowed_values=SEVERITIES, help="The severity that this event replaced.")
+    severity_after = column(TEXT, allowed_values=SEVERITIES, help="The severity that this event gave.")
+    due_before = column(TIMESTAMP, label="Due before", help="The deadline that this event replaced.")
+    due_after = column(TIMESTAMP, label="Due after", help="The deadline that this event gave.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -12,6 +12,8 @@ class ClientAdminBuildingAccess(Model):
     """A grant: a client admin may read a building in addition to those of their client."""
 
     __tablename__ = "client_admin_building_access"
+    label: ClassVar = "Building access of a client admin"
+    plural: ClassVar = "Building access of client admins"
     grant: ClassVar = Grant("admin_id", "building_id", role="client_admin")
     expected_rows: ClassVar = 100
     key_distinct: ClassVar = (5, 1)
@@ -40,6 +42,8 @@ class ClientManagerBuildingAccess(Model):
     """A grant: a client manager may read a building."""
 
     __tablename__ = "client_manager_building_access"
+    label: ClassVar = "Building access of a client manager"
+    plural: ClassVar = "Building access of client managers"
     grant: ClassVar = Grant("manager_id", "building_id", role="client_manager")
     expected_rows: ClassVar = 5_000
     key_distinct: ClassVar = (25, 1)
@@ -68,6 +72,8 @@ class ClientAdminInspectionAccess(Model):
     """A grant: a client admin may read an inspection in addition to those of their client."""
 
     __tablename__ = "client_admin_inspection_access"
+    label: ClassVar = "Inspection access of a client admin"
+    plural: ClassVar = "Inspection access of client admins"
     grant: ClassVar = Grant("admin_id", "inspection_id", role="client_admin")
     expected_rows: ClassVar = 100
     key_distinct: ClassVar = (5, 1)
@@ -96,6 +102,8 @@ class ClientManagerInspectionAccess(Model):
     """A grant: a client manager may read an inspection."""
 
     __tablename__ = "client_manager_inspection_access"
+    label: ClassVar = "Inspection access of a client manager"
+    plural: ClassVar = "Inspection access of client managers"
     grant: ClassVar = Grant("manager_id", "inspection_id", role="client_manager")
     expected_rows: ClassVar = 1_000
     key_distinct: ClassVar = (5, 1)

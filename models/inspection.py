@@ -24,7 +24,7 @@ class Inspection(Model):
             distinct=(50_000, 100, 1, 1, 1),
             comment="Every index of SQLite begins with client_id, so that a bulk insert for one client touches few"
             " index pages. A super admin's search by inspector repeats the index search for each client. No index has"
-            " the date right after the client: such lists merge the statuses (engine/query/read/skip_scan.py). An id"
+            " the date right after the client: such lists merge the statuses (engine/query/read/access_paths.py). An id"
             " after the date lets a list stop at the end of its page.",
         ),
         Index("inspections_client_inspector", ("client_id", "inspector_id"), "sqlite", distinct=(50_000, 254)),

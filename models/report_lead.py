@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
-from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
-from models.vocabulary import NEGATIVE, QUALIFIERS, READING_METHODS, READING_RESULTS, XRF
+from models.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
+from models.vocabulary import LIMITS_FROM, NEGATIVE, QUALIFIERS, READING_METHODS, READING_RESULTS, SHEET, XRF
 
 
 class ReportLead(Model):
@@ -19,7 +19,7 @@ class ReportLead(Model):
     label: ClassVar = "Reading"
     plural: ClassVar = "Lead readings"
     list_order: ClassVar = "id.desc"
-    unique: ClassVar = {"ref_key": ("ref",)}
+    unique: ClassVar = {"ref_key": ("client_id", "ref")}
     deciding_columns: ClassVar = ("gun_id",)
     indexes: ClassVar = (
         Index(
@@ -51,15 +51,47 @@ class ReportLead(Model):
     substrate = column(TEXT, searchable=True, example="wood")
     color = column(TEXT, example="white")
     condition = column(TEXT, example="intact")
-    lead_mg_cm2 = column(DOUBLE, minimum=0, maximum=100, label="Lead (mg/cm²)", listed=True, narrow=True, example=0.3)
+    lead_mg_cm2 = column(
+        DOUBLE, minimum=-5, maximum=100, label="Lead (mg/cm²)", listed=True, narrow=True,
+        help="A corrected value may be below zero.", example=0.3,
+    )  # fmt: skip
+    lead_percent = column(
+        DOUBLE, minimum=0, maximum=100, label="Lead (% by weight)", help="Of a paint chip. 5,000 ppm are 0.5 %.",
+        example=0.5,
+    )  # fmt: skip
     qualifier = column(
-        TEXT, allowed_values=QUALIFIERS, help="Whether the lead is less or more than the value.", example="<"
-    )
+        TEXT, allowed_values=QUALIFIERS, example="<",
+        help="Whether the lead is less or more than the value. < without a value: below the detection limit.",
+    )  # fmt: skip
     method = column(TEXT, required=True, stored_default=XRF, allowed_values=READING_METHODS, example=XRF)
+    mode = column(TEXT, help="The mode of the device, if its limits differ by mode.", example="Standard")
     classification = column(
         TEXT, service=True, default=ColumnDefault.COMPUTED, allowed_values=READING_RESULTS,
-        help="The value, compared with the limits of the device when the reading was written.", example=NEGATIVE,
+        help="The value, compared with the limits of the reading.", example=NEGATIVE,
+    )  # fmt: skip
+    negative_below = column(
+        DOUBLE, service=True, default=ColumnDefault.COMPUTED, label="Negative below",
+        help="The limit with which the value was compared.", example=1.0,
+    )  # fmt: skip
+    positive_from = column(
+        DOUBLE, service=True, default=ColumnDefault.COMPUTED, label="Positive from",
+        help="The limit with which the value was compared.", example=1.0,
+    )  # fmt: skip
+    limits_from = column(
+        TEXT, service=True, default=ColumnDefault.COMPUTED, allowed_values=LIMITS_FROM, label="Limits from",
+        help="Whether the limits are those of the sheet of the device, or of the lead standard.", example=SHEET,
+    )  # fmt: skip
+    sample_no = column(TEXT, label="Sample", help="The number of a paint chip.", searchable=True, example="C-3")
+    lab_name = column(TEXT, label="Laboratory", help="Who analyzed the paint chip.", example="Harbor Laboratories")
+    reported_on = column(DATE, label="Reported", help="The date of the laboratory's report.", example="2026-02-09")
+    confirms_id = column(
+        BIGINT, label="Confirms", help="The id of the reading of this inspection that this one confirms.", example=1
+    )
+    time_is_by_order = column(
+        BOOLEAN, required=True, service=True, stored_default=False, label="Time by order",
+        help="Whether the file had no times, and the order of its lines gave this one.", example=False,
     )  # fmt: skip
     voided = column(TEXT, help="Why the reading does not count.", example="Taken through wallpaper.")
     ref = column(UUID, label="Reference", help="An id that an offline client chooses, so that it can repeat a request.")
     note = column(TEXT, multiline=True, example="Behind the radiator.")
+    updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

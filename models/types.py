@@ -1,23 +1,85 @@
-"""The column types: how each reads text and JSON, how it is stored, and its JSON schema.
+"""The column types: how each reads text and JSON, how it is stored, its JSON schema, and its errors.
 
 Readers take text (query strings, CSV cells) or JSON and return the value that the database binds. Error messages are
-PostgreSQL's, since clients know them.
+PostgreSQL's, since clients know them. `routes/postgrest/errors.py` has the HTTP status of each code of a fault.
+Unicode normalization takes linear time. Time zones are names or offsets, as PostgreSQL's setting `TimeZone` takes them.
+A spreadsheet adds a mark at the start of a CSV file, and the console an apostrophe before formulas.
 """
 
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import re
+import struct
+import unicodedata
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from models.errors import Fault
+
+class Fault(Exception):
+    """An error that is reported to the caller. `message` is for people; `hint` proposes a remedy.
+
+    `code` is an SQLSTATE or PostgREST's code. The HTTP status follows from it, except where `status` is set.
+    """
+
+    code: ClassVar[str] = "XX000"
+    status: ClassVar[int | None] = None
+
+    def __init_subclass__(cls, *, code: str | None = None, status: int | None = None) -> None:
+        cls.code = code or cls.code
+        cls.status = status or cls.status
+
+    def __init__(self, message: str, details: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        self.hint = hint
+
+    def locate(self, place: str) -> None:
+        """Begin the details with a place in the request: `row 3, column name`."""
+        self.details = f"{place}: {self.details}" if self.details else place
+
+
+class Denial(Fault, code="42501"):
+    """A refusal for lack of permission. The audit log records it."""
+
+
+class AccountFault(Fault, code="validation_failed", status=422):
+    """A refusal of sign-in or of an account, with GoTrue's code."""
+
+
+MARKS_MAX: Final = 30
+"""The number of marks in a row, as in Unicode's Stream-Safe Text Format. Normalization is quadratic in it."""
+
+
+def has_long_marks(text: str) -> bool:
+    """Return whether a text has more than MARKS_MAX marks in a row."""
+    if text.isascii():
+        return False
+    marks = 0
+    for each in text:
+        marks = marks + 1 if unicodedata.category(each)[0] == "M" else 0
+        if marks > MARKS_MAX:
+            return True
+    return False
+
+
+def composed(text: str) -> str:
+    """Return a text in NFC; unchanged if it has more than MARKS_MAX marks in a row.
+
+    >>> composed("Tu\u0308r") == "T\u00fcr", composed("u" + "\u0308" * 31) == "u" + "\u0308" * 31
+    (True, True)
+    """
+    return text if has_long_marks(text) else unicodedata.normalize("NFC", text)
+
 
 Bound = str | int | float | None
 """A value that both drivers bind and both engines store unchanged."""
@@ -25,36 +87,40 @@ Bound = str | int | float | None
 TEXT_BYTES_MAX = 65_536  # 64 KiB, in UTF-8
 
 
-class InvalidInput(Fault):
-    """A value in the wrong form for its type (22P02)."""
+class InvalidInput(Fault, code="22P02"):
+    """A value in the wrong form for its type."""
 
 
-class InvalidDatetime(Fault):
-    """Text that does not have the form of a date or time (22007)."""
+class InvalidDatetime(Fault, code="22007"):
+    """Text that does not have the form of a date or time."""
 
 
-class DatetimeOutOfRange(Fault):
-    """A date or time in the right form that does not exist (22008)."""
+class DatetimeOutOfRange(Fault, code="22008"):
+    """A date or time in the right form that does not exist."""
 
 
-class DisplacementOutOfRange(Fault):
-    """An offset from UTC of 16 hours or more, or in the wrong form (22009)."""
+class DisplacementOutOfRange(Fault, code="22009"):
+    """An offset from UTC of 16 hours or more, or in the wrong form."""
 
 
-class UnknownTimezone(Fault):
-    """An unknown name of a time zone (22023)."""
+class UnknownTimezone(Fault, code="22023"):
+    """An unknown name of a time zone."""
 
 
-class OutOfRange(Fault):
-    """A number outside of its type's range (22003)."""
+class InvalidArgument(Fault, code="22023"):
+    """An argument that its parameter does not take."""
 
 
-class TextTooLong(Fault):
-    """More than TEXT_BYTES_MAX bytes of text (22001)."""
+class OutOfRange(Fault, code="22003"):
+    """A number outside of its type's range."""
 
 
-class NulInText(Fault):
-    """Text with a NUL character (22P05)."""
+class TextTooLong(Fault, code="22001"):
+    """More than TEXT_BYTES_MAX bytes of text."""
+
+
+class NulInText(Fault, code="22P05"):
+    """Text with a NUL character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +133,8 @@ class ColumnType:
     storage: Any
     schema: tuple[tuple[str, object], ...]
     numeric: bool = False
+    normalize: Callable[[str], str] = str
+    """Applied to the text of a filter before its operator reads it."""
 
 
 def invalid(name: str, quoted: str) -> InvalidInput:
@@ -94,13 +162,17 @@ def read_integer(name: str, low: int, high: int) -> Callable[[str], int]:
 
 
 def read_double(text: str, name: str = "double precision") -> float:
-    """Return a finite double. Raise InvalidInput for NaN and Infinity, which JSON lacks; raise OutOfRange."""
+    """Return a finite double. Raise InvalidInput for NaN and Infinity, which JSON lacks; raise OutOfRange.
+
+    >>> read_double("-0")
+    0.0
+    """
     if not FLOAT_TEXT.fullmatch(text) or len(text) > DIGITS_MAX:
         raise invalid(name, text)
     number = float(text)
     if (number == 0 and has_vanished(text)) or number in (float("inf"), float("-inf")):
         raise OutOfRange(f'"{text[:200]}" is out of range for type {name}')
-    return number
+    return number + 0.0  # a negative zero is zero: PostgreSQL prints its sign, and SQLite does not
 
 
 def has_vanished(text: str) -> bool:
@@ -173,36 +245,6 @@ def read_timestamp(text: str, zone: ZoneInfo | None = None) -> str:
         return write_timestamp(later_reading(midnight + clock).astimezone(datetime.UTC))
     except (ValueError, OverflowError):
         raise out_of_range(text) from None
-
-
-def read_clock_face(text: str) -> str:
-    """Return a timestamp without a time zone. Ignore an offset.
-
-    >>> read_clock_face("2025-05-05T11:30:15.1200+02:00"), read_clock_face("2025-05-05 24:00")
-    ('2025-05-05T11:30:15.12', '2025-05-06T00:00:00')
-    """
-    name = "timestamp"
-    day, rest = read_day(text.strip(), name)
-    clock, _ = read_clock(rest, name, text) if rest else (datetime.timedelta(), None)
-    try:
-        return write_timestamp(datetime.datetime(day.year, day.month, day.day) + clock)  # noqa: DTZ001
-    except OverflowError:
-        raise out_of_range(text) from None
-
-
-def read_time(text: str) -> str:
-    """Return a time of day. Ignore a date before it and an offset after it.
-
-    >>> read_time("11:30"), read_time("2025-05-05 11:30:15.50+02:00"), read_time("24:00")
-    ('11:30:00', '11:30:15.5', '24:00:00')
-    """
-    name, stripped = "time", text.strip()
-    rest = read_day(stripped, name)[1] if DATE_TEXT.match(stripped) else f" {stripped}"
-    if not rest.startswith(" "):
-        raise InvalidDatetime(f'invalid input syntax for type {name}: "{text[:200]}"', hint=TIME_FORMS)
-    clock, _ = read_clock(rest, name, text)
-    face = write_timestamp(datetime.datetime(1, 1, 1) + clock)[11:]  # noqa: DTZ001
-    return "24:00:00" if clock == DAY else face
 
 
 def later_reading(local: datetime.datetime) -> datetime.datetime:
@@ -371,7 +413,39 @@ DOUBLE = ColumnType(
     (("type", "number"), ("format", "double")),
     numeric=True,
 )
+
+
+TRUE_WORDS = frozenset({"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"})
+FALSE_WORDS = frozenset({"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"})
+
+
+def read_boolean(text: str) -> Bound:
+    """Return the truth value of one of PostgreSQL's words for it."""
+    word = text.strip().lower()
+    if word in TRUE_WORDS or word in FALSE_WORDS:
+        return word in TRUE_WORDS
+    raise invalid("boolean", text)
+
+
+def from_json_boolean(value: object) -> Bound:
+    """Return a JSON boolean, also from a string."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return read_boolean(value)
+    raise invalid("boolean", quote_json(value))
+
+
+BOOLEAN = ColumnType(
+    "boolean",
+    read_boolean,
+    from_json_boolean,
+    sa.Integer().with_variant(sa.Boolean(), "postgresql"),
+    (("type", "boolean"),),
+)
 TEXT = ColumnType("text", read_string, from_json_string, sa.Text(), (("type", "string"),))
+COMPOSED_TEXT = replace(TEXT, normalize=composed)
+"""The type of filters on a column that holds text in NFC."""
 DATE = ColumnType("date", read_date, from_json(read_date), stored(sa.DATE()), (("type", "string"), ("format", "date")))
 TIMESTAMP = ColumnType(
     "timestamp with time zone",
@@ -391,3 +465,81 @@ JSON = ColumnType("json", refuse_json, refuse_json, stored(sa.JSON()), (("type",
 UUID = ColumnType(
     "uuid", read_uuid, from_json(read_uuid), stored(sa.UUID(as_uuid=False)), (("type", "string"), ("format", "uuid"))
 )
+
+
+OFFSET: Final = re.compile(r"([+-]?)([0-9]{1,2})(?:(:)([0-5][0-9])|(\.[0-9]{1,4}))?", re.ASCII)
+FIXED_KEY: Final = re.compile(r"<([+-])([0-9]{2}):([0-9]{2}):([0-9]{2})>.*", re.ASCII)
+SECONDS_MAX: Final = 16 * 3_600
+"""Offsets below this one are read in timestamps."""
+
+
+def offset_seconds(text: str) -> int | None:
+    """Return the seconds east of UTC that a numeric time zone means, or None for another text.
+
+    As in PostgreSQL, hours count eastwards, and hours with minutes westwards (POSIX).
+
+    >>> [offset_seconds(each) for each in ("-4", "+5.5", "+05:30", "-05:30", "16", "+0530")]
+    [-14400, 19800, -19800, 19800, None, None]
+    """
+    found = OFFSET.fullmatch(text)
+    if found is None:
+        return None
+    hours, minutes, fraction = int(found[2]), int(found[4] or 0), float(found[5] or 0)
+    seconds = hours * 3_600 + minutes * 60 + int(fraction * 3_600)
+    is_east = (found[1] == "-") == bool(found[3])
+    return None if seconds >= SECONDS_MAX else seconds if is_east else -seconds
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """Return a time zone by its name, by its numeric offset, or by the key of such a zone."""
+    seconds = offset_seconds(name)
+    if seconds is not None:
+        return fixed_zone(seconds)
+    key = FIXED_KEY.fullmatch(name)
+    if key is None:
+        return ZoneInfo(name)
+    hours, minutes, rest = map(int, key.groups()[1:])
+    ahead = hours * 3_600 + minutes * 60 + rest
+    return fixed_zone(-ahead if key[1] == "-" else ahead)
+
+
+@lru_cache(maxsize=256)
+def fixed_zone(seconds: int) -> ZoneInfo:
+    """Return the time zone of an offset. Its key is a POSIX name, which PostgreSQL reads.
+
+    >>> fixed_zone(19_800).key
+    '<+05:30:00>-05:30:00'
+    """
+    clock = f"{abs(seconds) // 3_600:02}:{abs(seconds) // 60 % 60:02}:{abs(seconds) % 60:02}"
+    east, west = ("-", "+") if seconds < 0 else ("+", "-")
+    name = b"local\0"
+    # One block of a TZif file (RFC 8536) for each version, with one type of local time and no transition.
+    block = (
+        struct.pack(">4sc15x6l", b"TZif", b"2", 0, 0, 0, 0, 1, len(name)) + struct.pack(">lBB", seconds, 0, 0) + name
+    )
+    return ZoneInfo.from_file(io.BytesIO(block + block + b"\n\n"), key=f"<{east}{clock}>{west}{clock}")
+
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+"""Spreadsheets and editors start a file with this mark. It is no part of the first name or value."""
+
+FORMULA: Final = re.compile(r"'*[=+\-@\t\r\n]")
+"""The beginning of a text that a spreadsheet runs as a formula, after any number of `'`."""
+
+
+def escape_formula(text: str) -> str:
+    """Return a text that no spreadsheet runs as a formula. `unescape_formula` is the inverse.
+
+    >>> escape_formula("=1+1"), escape_formula("'=1+1"), escape_formula("it's")
+    ("'=1+1", "''=1+1", "it's")
+    """
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def unescape_formula(text: str) -> str:
+    """Return a text as it was before `escape_formula`.
+
+    >>> unescape_formula("'=1+1"), unescape_formula("'tis")
+    ('=1+1', "'tis")
+    """
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text

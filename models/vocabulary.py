@@ -1,7 +1,4 @@
-"""The words that columns hold: statuses, types, severities, outcomes, kinds and units.
-
-Only the default of FINDING_DEADLINES in settings.py repeats words.
-"""
+"""The words that columns hold: statuses, types, severities, outcomes, kinds and units."""
 
 from __future__ import annotations
 
@@ -11,6 +8,8 @@ from typing import Final
 
 INSPECTION_TYPES: Final = ("annual", "fire", "lead", "structural", "emergency")
 ANNUAL, FIRE, LEAD, STRUCTURAL, EMERGENCY = INSPECTION_TYPES
+COMPLAINT: Final = "complaint"
+"""The type of a visit that report_defect makes. Counts by type always have the INSPECTION_TYPES, not this one."""
 INSPECTION_STATUSES: Final = ("scheduled", "in_progress", "completed", "failed", "cancelled")
 SCHEDULED, IN_PROGRESS, COMPLETED, FAILED, CANCELLED = INSPECTION_STATUSES
 OPEN_STATUSES: Final = (SCHEDULED, IN_PROGRESS)
@@ -21,8 +20,9 @@ VISIT_RESULTS: Final = (COMPLETED, FAILED)
 # Planned visits and schedules
 
 DONE: Final = "done"
+EARLY: Final = "early"
 SKIPPED: Final = "skipped"
-OUTCOMES: Final = (DONE, SKIPPED, CANCELLED)
+OUTCOMES: Final = (DONE, EARLY, SKIPPED, CANCELLED)
 UNITS: Final = ("day", "week", "month", "year")
 DAY, WEEK, MONTH, YEAR = UNITS
 PLANNED: Final = "planned"
@@ -32,13 +32,19 @@ COUNTED_FROM: Final = (PLANNED, DONE)
 
 SEVERITIES: Final = ("life_threatening", "severe", "moderate", "low")
 LIFE_THREATENING, SEVERE, MODERATE, LOW = SEVERITIES
-FINDING_STATUSES: Final = ("open", "fixed", "verified", "waived")
-OPEN, FIXED, VERIFIED, WAIVED = FINDING_STATUSES
+OPEN: Final = "open"
+FIXED: Final = "fixed"
+VERIFIED: Final = "verified"
+WAIVED: Final = "waived"
+GRAVE: Final = (LIFE_THREATENING, SEVERE)
+"""The severities with which a visit is completed for a reason only."""
 MADE: Final = "made"
 REOPENED: Final = "reopened"
 EXTENDED: Final = "extended"
+REGRADED: Final = "regraded"
 REMARK: Final = "remark"
-EVENT_KINDS: Final = (MADE, FIXED, VERIFIED, WAIVED, REOPENED, EXTENDED, REMARK)
+VERIFICATIONS: Final = ("visit", "photo", "certificate")
+DEADLINE_UNITS: Final = ("h", "d")
 
 # Readings
 
@@ -47,8 +53,15 @@ POSITIVE, NEGATIVE, INCONCLUSIVE = READING_RESULTS
 READING_METHODS: Final = ("xrf", "paint_chip", "assumed")
 XRF, PAINT_CHIP, ASSUMED = READING_METHODS
 QUALIFIERS: Final = ("<", ">")
+LIMITS_FROM: Final = ("sheet", "standard")
+SHEET, STANDARD = LIMITS_FROM
 CHECK_RESULTS: Final = ("pass", "fail")
 VALIDITIES: Final = ("valid", "no_check", "late", "open", "doubtful")
+
+STANDARD_KINDS: Final = ("paint",)
+[PAINT] = STANDARD_KINDS
+STANDARD_UNITS: Final = ("mg_cm2", "percent")
+MG_CM2, PERCENT = STANDARD_UNITS
 
 # Details of buildings
 

@@ -6,21 +6,21 @@ from flask import Flask
 
 from access.decorators import check_guards
 from models import RESOURCES
-from routes import calendar
+from routes import browser, calendar
 from routes.cli import commands, files
 from routes.console import register as console
 from routes.console.session.form_heads import FileFormHeads
 from routes.functions import rpc
-from routes.gotrue import api_keys, sign_in, users
+from routes.gotrue import api_keys, sessions, users
 from routes.gotrue import errors as gotrue_errors
-from routes.http import health, metrics
+from routes.http import metrics
 from routes.http.middleware import register_middleware
-from routes.openapi import views as docs
+from routes.openapi import views
 from routes.reports import views as reports
 from routes.resource import blueprint
-from routes.storage import buckets, heads, links, lists, objects
+from routes.storage import buckets, links, lists, objects, uploads
 from routes.storage import errors as storage_errors
-from routes.storage.payload import FileConverter
+from routes.storage.bodies import FileConverter
 
 SUPABASE_PREFIX = "/rest/v1"
 
@@ -31,17 +31,28 @@ def register(app: Flask) -> None:
     The data routes exist twice: at the root, and under /rest/v1 for Supabase clients.
     """
     register_middleware(app, {"/auth/v1/": gotrue_errors.render_fault, "/storage/v1/": storage_errors.render_fault})
-    for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, docs.root):
+    for bp in (*map(blueprint, RESOURCES.values()), rpc.bp, views.root):
         app.register_blueprint(bp)
         app.register_blueprint(bp, url_prefix=SUPABASE_PREFIX, name=f"rest_{bp.name}")
     # Without a trailing slash as well: a redirect would change the URL.
-    app.add_url_rule(SUPABASE_PREFIX, "rest_root", docs.document)
-    for bp in (sign_in.bp, users.bp, api_keys.bp, health.bp, metrics.bp, docs.bp, reports.bp, calendar.bp, console.bp):
+    app.add_url_rule(SUPABASE_PREFIX, "rest_root", views.document)
+    for bp in (
+        sessions.bp,
+        users.bp,
+        api_keys.bp,
+        metrics.health,
+        metrics.bp,
+        views.bp,
+        reports.bp,
+        calendar.bp,
+        browser.bp,
+        console.bp,
+    ):
         app.register_blueprint(bp)
     app.url_map.converters["file"] = FileConverter
     for bp in (buckets.bp, objects.bp, lists.bp, links.bp):
         app.register_blueprint(bp)
-    app.extensions["walkthrough.uploads"] = heads.UploadHeads(app, FileFormHeads(app).body_bytes_max)
+    app.extensions["walkthrough.uploads"] = uploads.UploadHeads(app, FileFormHeads(app).body_bytes_max)
     for bp in (commands.bp, files.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)

@@ -1,8 +1,10 @@
-"""Log lines: one escaped JSON object each, on standard error, without secrets.
+"""Log lines: one escaped JSON object each, on standard error, without secrets, written by a thread.
 
 The service logs a mapping, which becomes the line. An exception is logged with its types and code locations, never with
 its message, which may hold a caller's values. Quotes of requests in gunicorn's own messages are cut off
-(docs/decisions/0019).
+(docs/decisions/0019). No request waits for the reader, which may stop reading: a supervisor that hangs, or a terminal
+after Ctrl-S. The queue of lines is bounded. Lines that a full queue drops are counted. A line says their number once
+the queue takes lines again.
 """
 
 from __future__ import annotations
@@ -10,17 +12,96 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import os
+import select
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
+from queue import Full, Queue
 from typing import Any, Final
 
 from gunicorn.glogging import Logger
 
-from serving.standard_error import STANDARD_ERROR
+BATCH_SECONDS: Final = 0.025  # a thread that woke for each line would compete with requests
+LINES_MAX: Final = 20_000  # pending, of about 250 bytes each
+FLUSH_SECONDS_MAX: Final = 2.0
+
+
+class LineHandler(QueueHandler):
+    """A handler whose lines a thread writes. `flush` waits for FLUSH_SECONDS_MAX at most."""
+
+    queue: Queue[str]
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(Queue())
+        self.descriptor = descriptor
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self) -> None:
+        """Start with no lines and no thread, as in a forked child: the parent writes its own lines."""
+        self.queue = Queue(LINES_MAX)
+        self.writer: LineWriter | None = None
+        self.dropped = 0
+
+    def prepare(self, record: logging.LogRecord) -> Any:
+        return self.format(record)
+
+    def enqueue(self, line: Any) -> None:
+        if self.writer is None:
+            self.writer = LineWriter(self.queue, self.descriptor)
+            self.writer.start()
+        try:
+            if self.dropped:
+                self.queue.put_nowait(self.format(dropped_record(self.dropped)))
+                self.dropped = 0
+            self.queue.put_nowait(line)
+        except Full:
+            self.dropped += 1
+
+    def flush(self) -> None:
+        """Wait until all pending lines are written. logging also calls this when the interpreter ends."""
+        with self.queue.all_tasks_done:
+            self.queue.all_tasks_done.wait_for(lambda: not self.queue.unfinished_tasks, FLUSH_SECONDS_MAX)
+
+
+class LineWriter(QueueListener):
+    """The thread. It writes to the descriptor: the interpreter could not end while a thread waits in `sys.stderr`."""
+
+    queue: Queue[str]
+
+    def __init__(self, queue: Queue[str], descriptor: int) -> None:
+        super().__init__(queue)
+        self.descriptor = descriptor
+
+    def dequeue(self, block: bool) -> Any:
+        if self.queue.empty():
+            time.sleep(BATCH_SECONDS)
+        return self.queue.get(block)
+
+    def handle(self, line: Any) -> None:
+        rest = f"{line}\n".encode(errors="backslashreplace")
+        with suppress(OSError):
+            while rest:
+                try:
+                    rest = rest[os.write(self.descriptor, rest) :]
+                except BlockingIOError:  # another process may have made a shared pipe non-blocking
+                    select.select([], [self.descriptor], [])
+
+
+def dropped_record(count: int) -> logging.LogRecord:
+    message = f"{count} lines were dropped: standard error was not read"
+    return logging.LogRecord("walkthrough", logging.WARNING, "", 0, message, None, None)
+
+
+STANDARD_ERROR: Final = LineHandler(2)
+
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 FRAMES_MAX: Final = 20  # the innermost ones of an exception
@@ -73,7 +154,7 @@ class JsonLogger(Logger):  # type: ignore[misc]
                 handler.setFormatter(JsonLines())
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Log nothing: the application logs one line for each request (`routes/http/request_log.py`)."""
+        """Log nothing: the application logs one line for each request (`routes/http/middleware.py`)."""
 
     def info(self, msg: object, *args: object, **kwargs: Any) -> None:
         """Drop gunicorn's lines about its start: the service reports a refused start and its addresses itself."""

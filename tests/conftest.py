@@ -74,6 +74,8 @@ READ_ONLY_FUNCTIONS = (
 )
 
 
+os.environ["TIMEZONE"] = "UTC"  # of every application and server of the tests, wherever they run
+
 pytest_plugins = ["tests.support.tiers", "tests.support.browsers"]
 
 # The duration of an example depends on the machine.

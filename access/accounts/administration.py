@@ -1,21 +1,30 @@
-"""Administer users under the rule of access/policy.py.
+"""Administer users, and import their credentials from an archive, under the rule of access/policy.py.
 
-A hidden user gets the same error as an unknown one. A row is checked against the rule before the constraints.
+A hidden user gives the same error as an unknown one. The rule is checked before the constraints. The error of a taken
+e-mail can reveal a hidden user, so each caller gets at most 20 such errors an hour. The transaction that finds the
+conflict counts it, so concurrent requests cannot exceed the limit. Beyond the limit, a free e-mail gives the same error
+as a taken one. An archive's credentials are the password, the metadata and the end of a ban.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Final
 
 import sqlalchemy as sa
 
-from access import policy
-from access.accounts import email_disclosure, people
-from access.accounts.person import (
+from access import policy, session
+from access.accounts import people
+from access.accounts.password import EMAIL_TAKEN, hash_new_password, insert_attempt, purge, require_below
+from access.accounts.people import (
+    EMAIL_KEY,
     UNSET,
+    EmailTaken,
     InvalidEmail,
     InvalidUserAccount,
     Metadata,
@@ -25,25 +34,68 @@ from access.accounts.person import (
     UserChanges,
     changed_row,
     merge_metadata,
+    next_tokens_since,
+    set_credentials,
+    write_metadata,
 )
 from access.caller import Caller
-from access.policy import AccessRule
-from access.roles import GrantProfile, Role
-from engine.interface.faults import VALUE_BYTES_MAX, ResponseTooLarge
-from engine.interface.transaction import Transaction
-from engine.prepared import PreparedStatement
-from engine.query.dialect.registry import DIALECTS
-from engine.query.rule import Action
-from engine.query.statement import parameter
-from models.errors import Denial, Fault
-from models.types import UUID, Bound, new_uuid
+from access.roles import Role
+from engine.interface.database import VALUE_BYTES_MAX, ResponseTooLarge, Transaction
+from engine.query.catalog import UniqueViolation
+from engine.query.statement import Action
+from models.credential import Attempt, Credential
+from models.types import AccountFault, Bound, Denial, Fault, new_uuid, read_timestamp
 from models.user import User
 
-GRANT_PROFILES_MAX = 16  # three roles with two kinds of grant, and managers with a linked inspector
+DISCLOSURES_MAX: Final = 20
+
+
+def require_disclosures_left(transaction: Transaction, caller: Caller) -> None:
+    """Raise RateLimitExceeded if the caller has reached the limit, whether or not the e-mail is taken."""
+    require_below(transaction, EMAIL_TAKEN, DISCLOSURES_MAX, Attempt.subject == subject_of(caller))
+
+
+@contextmanager
+def counting_disclosures(writing: AbstractContextManager[Transaction]) -> Iterator[Transaction]:
+    """Yield the transaction. If an e-mail is taken, undo the writes, count the disclosure, and raise the fault."""
+    disclosure: Fault | None = None
+    with writing as transaction:
+        transaction.run("SAVEPOINT before_email")
+        try:
+            yield transaction
+        except (EmailTaken, UniqueViolation) as fault:
+            caller: Caller = session.state().caller
+            if not discloses_email(fault) or policy.sees_all(caller.role, User):
+                raise
+            transaction.run("ROLLBACK TO before_email")
+            transaction.rollback_only = False  # by `tx=rollback`: that was of what is undone by now
+            record_disclosure(transaction, caller)
+            disclosure = fault
+    if disclosure is not None:
+        raise disclosure
+
+
+def record_disclosure(transaction: Transaction, caller: Caller) -> None:
+    """Record that a taken e-mail is disclosed to a caller."""
+    purge(transaction)
+    insert_attempt(transaction, EMAIL_TAKEN, subject_of(caller), "")
+
+
+def discloses_email(fault: Fault) -> bool:
+    """Return whether a fault discloses that an e-mail is taken."""
+    return isinstance(fault, EmailTaken) or (isinstance(fault, UniqueViolation) and fault.constraint == EMAIL_KEY)
+
+
+def subject_of(caller: Caller) -> str:
+    return caller.id or "service"
+
+
+USERS = User.__table__.c
+WILD, ESCAPED = re.compile(r"([\\%_])"), r"\\\1"
 FOREVER_SECONDS = 100 * 365 * 24 * 3_600  # a ban until an administrator ends it
 
 
-class UserNotFound(Fault):
+class UserNotFound(AccountFault, code="user_not_found", status=404):
     """The user does not exist, or is hidden from the caller."""
 
     def __init__(self) -> None:
@@ -89,34 +141,38 @@ class UserSearch:
 
 def find_user(transaction: Transaction, caller: Caller, user_id: str, action: Action = Action.READ) -> UserAccount:
     """Return a user on whom the caller may perform an action; raise UserNotFound or UserNotAllowed."""
-    row = user_statement(caller.profile, action).one(transaction, user_id=user_id, **caller.parameters)
+    may_read, may_act = (caller.rule.rows(each, User, USERS) for each in (Action.READ, action))
+    user = people.ACCOUNTS.where(User.id == user_id).add_columns(may_read.label("is_visible"), may_act.label("may_act"))
+    row = transaction.execute(user, caller.parameters).first()
     person = people.read_account(row)
-    if row is None or person is None or not row[-2]:
+    if row is None or person is None or not row.is_visible:
         raise UserNotFound
-    if not row[-1]:
+    if not row.may_act:
         raise UserNotAllowed("User not allowed", hint="A user with more rights has to do this.")
     return person
 
 
 def list_users(transaction: Transaction, caller: Caller, number: int, size: int, search: UserSearch) -> UserPage:
     """Return one page of the users that the caller reads. `number` counts from 1."""
-    database = transaction.dialect.name if search.text is not None else None
-    count, rows = list_statements(caller.profile, database, search.newest_first)
-    values = caller.parameters
+    is_listed = caller.rule.rows(Action.READ, User, USERS)
     if search.text is not None:
-        pattern = f"%{WILD.sub(ESCAPED, search.text)}%"
-        values["like"] = transaction.dialect.ilike_pattern(pattern)
-    total = count.one(transaction, **values)
+        pattern = sa.literal(transaction.dialect.ilike_pattern(f"%{WILD.sub(ESCAPED, search.text)}%"), sa.Text)
+        has_text = (transaction.dialect.ilike(text, pattern) for text in (USERS.email, USERS.name))
+        is_listed = sa.case((is_listed, sa.or_(*has_text)), else_=sa.false())  # never compares hidden rows
+    count = sa.select(sa.func.count()).select_from(User).where(is_listed)
+    total: int = transaction.execute(count, caller.parameters).scalar_one()
+    order = (each.desc() if search.newest_first else each for each in (User.created_at, User.id))
+    page = people.ACCOUNTS.where(is_listed).order_by(*order).limit(size).offset((number - 1) * size)
     persons: list[UserAccount] = []
     left = VALUE_BYTES_MAX
-    for row in rows.each(transaction, size=size, skipped=(number - 1) * size, **values):
+    for row in transaction.execute(page, caller.parameters):
         left -= sum(len(encoded(text)) for text in row if isinstance(text, str))
         if left < 0:
             raise ResponseTooLarge
         person = people.read_account(row)
-        assert person is not None, "list_statements selects users"
+        assert person is not None, "a row of ACCOUNTS"
         persons.append(person)
-    return UserPage(persons, int(total[0] or 0) if total is not None else 0)
+    return UserPage(persons, total)
 
 
 def encoded(text: str) -> bytes:
@@ -127,12 +183,20 @@ def encoded(text: str) -> bytes:
 
 
 def create_user(
-    transaction: Transaction, caller: Caller, request: UserRequest, password_hash: str | None
+    transaction: Transaction,
+    caller: Caller,
+    request: UserRequest,
+    password_hash: str | None,
+    *,
+    is_temporary: bool = False,
 ) -> UserAccount:
-    """Create a user; raise UserNotAllowed, EmailTaken, IdTaken, InvalidUserAccount or RateLimitExceeded."""
+    """Create a user, whose password may be temporary.
+
+    Raise UserNotAllowed, EmailTaken, IdTaken, InvalidUserAccount or RateLimitExceeded.
+    """
     if request.email is None:
         raise InvalidEmail("Cannot create a user without an email")
-    email_disclosure.require_disclosures_left(transaction, caller)
+    require_disclosures_left(transaction, caller)
     require_allowed_id(caller, request)
     role = request.role or policy.DEFAULT_ROLES.get(caller.role)
     if role is None:
@@ -148,6 +212,7 @@ def create_user(
         merge_metadata({}, request.app_metadata),
         merge_metadata({}, request.user_metadata),
         disabled_until(transaction, request) or 0,
+        is_temporary,
     )
     row = {"email": new.email, "name": new.display_name(), "role": role.value, "client_id": client_id}
     require_allowed_row(transaction, caller, Action.INSERT, {"id": new.id, **row})
@@ -155,12 +220,21 @@ def create_user(
 
 
 def change_user(
-    transaction: Transaction, caller: Caller, user_id: str, request: UserRequest, password_hash: str | None
+    transaction: Transaction,
+    caller: Caller,
+    user_id: str,
+    request: UserRequest,
+    password_hash: str | None,
+    *,
+    is_temporary: bool = False,
 ) -> UserAccount:
-    """Change a user; raise the same faults as `create_user`, or UserNotFound."""
+    """Change a user; raise the same faults as `create_user`, or UserNotFound.
+
+    The new password of another user may be temporary.
+    """
     person = find_user(transaction, caller, user_id, Action.UPDATE)
     if request.email is not None and request.email != person.email.lower():
-        email_disclosure.require_disclosures_left(transaction, caller)
+        require_disclosures_left(transaction, caller)
     if request.id is not None:
         require_allowed_id(caller, request)
         if request.id != person.id:
@@ -178,8 +252,9 @@ def change_user(
     require_allowed_row(transaction, caller, Action.UPDATE, {"id": person.id, **row})
     people.update_user(transaction, person, changes)
     if password_hash is not None:
-        own = caller.session_id if caller.id == person.id else None
-        people.replace_password(transaction, person.id, password_hash, own)
+        is_own = caller.id == person.id
+        kept = caller.session_id if is_own else None
+        people.replace_password(transaction, person.id, password_hash, kept, is_temporary=is_temporary and not is_own)
     return read_written(transaction, person.id)
 
 
@@ -206,7 +281,7 @@ def ban_request(seconds: int) -> UserRequest:
 def delete_user(transaction: Transaction, caller: Caller, user_id: str) -> None:
     """Delete a user, with their sessions and grants."""
     person = find_user(transaction, caller, user_id, Action.DELETE)
-    DELETE_USER.run(transaction, user_id=person.id)
+    transaction.execute(sa.delete(User).where(User.id == person.id))
 
 
 def read_written(transaction: Transaction, user_id: str) -> UserAccount:
@@ -233,8 +308,9 @@ def require_allowed_id(caller: Caller, request: UserRequest) -> None:
 
 def require_allowed_row(transaction: Transaction, caller: Caller, action: Action, row: dict[str, Bound]) -> None:
     """Raise UserNotAllowed if the caller may not leave the row."""
-    checked = check_statement(caller.profile, action).one(transaction, **caller.parameters, **row)
-    if checked is None or not checked[0]:
+    written = sa.select(*(sa.cast(value, USERS[name].type).label(name) for name, value in row.items())).subquery()
+    is_allowed = sa.select(caller.rule.check(action, User, written.c))
+    if not transaction.execute(is_allowed, caller.parameters).scalar():
         raise UserNotAllowed("User not allowed", 'new row violates row-level security policy for table "users"')
 
 
@@ -242,59 +318,44 @@ def roles_hint() -> str:
     return f'{{"app_metadata": {{"role": …}}}} takes {", ".join(each.value for each in Role)}.'
 
 
-# Statements under the rule of a grant profile
-
-USERS = people.USERS
-PAGE_SIZE = parameter("size", sa.BigInteger)
-PAGE_OFFSET = parameter("skipped", sa.BigInteger)
-WILD, ESCAPED = re.compile(r"([\\%_])"), r"\\\1"
-
-DELETE_USER = PreparedStatement(sa.delete(User).where(USERS.c.id == parameter("user_id")))
+# Importing
 
 
-@lru_cache(GRANT_PROFILES_MAX * len(Action))
-def user_statement(profile: GrantProfile, action: Action) -> PreparedStatement:
-    """Return the statement for one user: the account, whether it is visible, and whether the action is allowed."""
-    rule = AccessRule(profile)
-    return PreparedStatement(
-        sa.select(
-            *people.COLUMNS,
-            rule.rows(Action.READ, User, USERS.c).label("visible"),
-            rule.rows(action, User, USERS.c).label("within_reach"),
-        )
-        .select_from(people.USERS_WITH_CREDENTIALS)
-        .where(USERS.c.id == parameter("user_id", UUID.storage))
-    )
+def import_user(transaction: Transaction, user_id: str, values: Mapping[str, object]) -> None:
+    """Set the credentials of a user who was just inserted; raise InvalidUserAccount if a value is invalid.
 
-
-@lru_cache(GRANT_PROFILES_MAX * 4)
-def list_statements(
-    profile: GrantProfile, text_database: str | None, newest_first: bool
-) -> tuple[PreparedStatement, PreparedStatement]:
-    """Return the statements for the number of visible users and for a page of them.
-
-    With `text_database`, the name of an SQL dialect, they filter by a text.
+    End the tokens that a deleted user of the same id may have. While the audit log is paused,
+    the trigger that does so uses the machine's time. The time of the database may be ahead of it.
     """
-    rule = AccessRule(profile).rows(Action.READ, User, USERS.c)
-    if text_database is not None:
-        like = parameter("like", sa.Text)
-        has_text = [DIALECTS[text_database].ilike(text, like) for text in (USERS.c.email, USERS.c.name)]
-        rule = sa.case((rule, sa.or_(*has_text)), else_=sa.false())  # never compares hidden rows
-    order = (USERS.c.created_at, USERS.c.id)
-    rows = (
-        sa.select(*people.COLUMNS)
-        .select_from(people.USERS_WITH_CREDENTIALS)
-        .where(rule)
-        .order_by(*(term.desc() for term in order) if newest_first else order)
-        .limit(PAGE_SIZE)
-        .offset(PAGE_OFFSET)
-    )
-    return PreparedStatement(sa.select(sa.func.count()).select_from(USERS).where(rule)), PreparedStatement(rows)
+    earlier = sa.update(Credential).where(Credential.user_id == user_id)
+    transaction.execute(earlier.values(tokens_since=next_tokens_since(transaction)))
+    for name, value in values.items():
+        if value is not None:
+            column, read = IMPORTED_COLUMNS[name]
+            set_credentials(transaction, user_id, **{column: read(value)})
 
 
-@lru_cache(GRANT_PROFILES_MAX * len(Action))
-def check_statement(profile: GrantProfile, action: Action) -> PreparedStatement:
-    """Return the statement for whether the rule allows a row."""
-    columns = ("id", "email", "name", "role", "client_id")
-    row = sa.select(*(sa.cast(parameter(name), USERS.c[name].type).label(name) for name in columns)).subquery("written")
-    return PreparedStatement(sa.select(AccessRule(profile).check(action, User, row.c)))
+def read_password(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidUserAccount("a password is a string")
+    return hash_new_password(value)
+
+
+def read_object(value: object) -> str:
+    if not isinstance(value, dict):
+        raise InvalidUserAccount("metadata are an object")
+    return write_metadata(value)
+
+
+def read_ban(value: object) -> int:
+    if not isinstance(value, str):
+        raise InvalidUserAccount("banned_until is a timestamp")
+    return int(datetime.datetime.fromisoformat(read_timestamp(value)).timestamp())
+
+
+IMPORTED_COLUMNS: dict[str, tuple[str, Callable[[object], str | int]]] = {
+    "password": ("password_hash", read_password),
+    "app_metadata": ("app_metadata", read_object),
+    "user_metadata": ("user_metadata", read_object),
+    "banned_until": ("disabled_until", read_ban),
+}

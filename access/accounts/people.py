@@ -1,42 +1,188 @@
-"""Read and write users with their credentials. This module does not check permissions."""
+"""Users with their credentials as plain values: reads, writes, and the changes that a request may make.
+
+Nothing here checks permissions. Role, client and name are columns of the user's row, and the API never stores them in
+the metadata. routes/gotrue removes them from the metadata of a request, and adds them to those of a response. An import
+stores metadata unchanged.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
 from string import ascii_lowercase, ascii_uppercase
 
+import email_validator
 import sqlalchemy as sa
 
 from access.access_token import AUDIENCE, TokenSigner
 from access.accounts.password import hash_new_password
-from access.accounts.person import (
-    EmailTaken,
-    IdTaken,
-    InvalidUserAccount,
-    Metadata,
-    NewUserAccount,
-    NoSuchUser,
-    UserAccount,
-    UserChanges,
-    changed_row,
-    is_email,
-    merge_metadata,
-    read_email,
-    read_role,
-    row_of,
-    write_metadata,
-)
 from access.roles import Role
-from engine.interface.transaction import Transaction
-from engine.prepared import PreparedStatement
-from engine.query.constraints import CheckViolation, ForeignKeyViolation, UniqueViolation
-from engine.query.statement import parameter
-from engine.query.write import audit
-from models.credential import CREDENTIALS, SESSIONS
-from models.errors import Fault
-from models.types import UUID, read_string
+from engine.interface.database import Transaction
+from engine.query.catalog import CheckViolation, ForeignKeyViolation, UniqueViolation
+from engine.query.write import row_layout
+from models.credential import Credential, Session
+from models.types import AccountFault, Bound, Fault, new_uuid, read_string
 from models.user import User
+
+METADATA_BYTES_MAX = 16_384
+EMAIL_CHARACTERS_MAX = 254  # RFC 5321
+
+# A kiosk without a network may use a domain such as `kiosk.local`.
+email_validator.SPECIAL_USE_DOMAIN_NAMES.clear()
+
+Metadata = Mapping[str, object]
+
+
+class Unset(Enum):
+    """The type of UNSET, the value of a field that a request omits. None is the value null."""
+
+    UNSET = "unset"
+
+
+UNSET = Unset.UNSET
+
+
+class NoSuchUser(Fault):
+    """No user has the e-mail."""
+
+
+class InvalidUserAccount(AccountFault):
+    """Values that no user can have: an unknown role, or a client that does not fit the role."""
+
+
+class InvalidEmail(InvalidUserAccount, status=400):
+    """The e-mail is malformed, or missing."""
+
+
+class EmailTaken(AccountFault, code="email_exists"):
+    """Another user has the e-mail, visible to the caller or not."""
+
+
+class IdTaken(AccountFault, code="user_already_exists"):
+    """Another user has the id."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserAccount:
+    """A user with their credentials."""
+
+    id: str
+    email: str
+    name: str
+    role: Role
+    client_id: int | None
+    created_at: str
+    updated_at: str
+    password_hash: str | None
+    app_metadata: Metadata
+    user_metadata: Metadata
+    disabled_until: int
+    tokens_since: int
+    last_sign_in_at: str | None
+    is_temporary: int
+
+    @property
+    def has_temporary_password(self) -> bool:
+        return self.is_temporary == 1
+
+    def is_disabled(self, now: int) -> bool:
+        return self.disabled_until > now
+
+
+@dataclass(frozen=True, slots=True)
+class NewUserAccount:
+    """A user to insert. Without a password they cannot sign in."""
+
+    email: str
+    name: str | None
+    role: Role
+    client_id: int | None
+    id: str = field(default_factory=new_uuid)
+    password_hash: str | None = None
+    app_metadata: Metadata = field(default_factory=dict)
+    user_metadata: Metadata = field(default_factory=dict)
+    disabled_until: int = 0
+    has_temporary_password: bool = False
+
+    def display_name(self) -> str:
+        """Return the name, or by default the local part of the e-mail."""
+        return self.name if self.name is not None else self.email.partition("@")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class UserChanges:
+    """The changes of a user. None and UNSET leave a field as it is. Metadata are merged."""
+
+    email: str | None = None
+    name: str | None = None
+    role: Role | None = None
+    client_id: int | Unset | None = UNSET
+    app_metadata: Metadata = field(default_factory=dict)
+    user_metadata: Metadata = field(default_factory=dict)
+    disabled_until: int | None = None
+
+
+# Values
+
+
+def read_email(text: str) -> str:
+    """Return an e-mail as GoTrue stores it: stripped and in lower case. Raise InvalidEmail if it is malformed."""
+    email = text.strip().lower()
+    if not is_email(email):
+        raise InvalidEmail("Unable to validate email address: invalid format")
+    return read_string(email)
+
+
+def is_email(text: str) -> bool:
+    """Return whether a text is an e-mail address. No name server is asked.
+
+    >>> is_email("ines@kiosk.local"), is_email("<a@c.org>"), is_email("x@y..z")
+    (True, False, False)
+    """
+    if len(text) > EMAIL_CHARACTERS_MAX:
+        return False
+    try:
+        email_validator.validate_email(text, check_deliverability=False, globally_deliverable=False)
+    except email_validator.EmailNotValidError:
+        return False
+    return True
+
+
+def read_role(text: str) -> Role:
+    try:
+        return Role(text)
+    except ValueError:
+        roles = ", ".join(each.value for each in Role)
+        raise InvalidUserAccount(f"role is one of {roles}") from None
+
+
+def write_metadata(metadata: Metadata) -> str:
+    text = json.dumps(metadata, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if len(text.encode()) > METADATA_BYTES_MAX:
+        raise InvalidUserAccount(f"Metadata hold at most {METADATA_BYTES_MAX} bytes")
+    return text
+
+
+def row_of(person: UserAccount) -> dict[str, str | int | None]:
+    return {"email": person.email, "name": person.name, "role": person.role.value, "client_id": person.client_id}
+
+
+def changed_row(person: UserAccount, changes: UserChanges) -> dict[str, str | int | None]:
+    """Return the user's row with the changes applied, without its id and times."""
+    return {
+        "email": person.email if changes.email is None else changes.email,
+        "name": person.name if changes.name is None else read_string(changes.name),
+        "role": person.role.value if changes.role is None else changes.role.value,
+        "client_id": person.client_id if changes.client_id is UNSET else changes.client_id,
+    }
+
+
+def merge_metadata(old: Metadata, more: Metadata) -> Metadata:
+    """Return the old metadata updated with the new. A null removes its key, as in GoTrue."""
+    return {key: value for key, value in {**old, **more}.items() if value is not None}
+
 
 EMAIL_KEY = "users_email_key"
 """The only constraint that reveals a possibly hidden row: e-mails are unique."""
@@ -46,8 +192,26 @@ ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 # Reading
 
 
+ACCOUNTS = sa.select(
+    User,
+    Credential.password_hash,
+    sa.func.coalesce(Credential.app_metadata, "{}").label("app_metadata"),
+    sa.func.coalesce(Credential.user_metadata, "{}").label("user_metadata"),
+    sa.func.coalesce(Credential.disabled_until, 0).label("disabled_until"),
+    sa.func.coalesce(Credential.tokens_since, 0).label("tokens_since"),
+    sa.func.coalesce(Credential.is_temporary, 0).label("is_temporary"),
+    Credential.last_sign_in_at,
+).outerjoin_from(User, Credential, Credential.user_id == User.id)
+"""The columns of `UserAccount`."""
+LOWER_EMAIL = sa.func.lower(User.email)
+LOWERED, FOLDED = sa.bindparam("lowered", type_=sa.Text), sa.bindparam("folded", type_=sa.Text)
+# With parameters, as every sign-in runs these: SQLAlchemy then hashes the columns once, not at each call.
+BY_ID = ACCOUNTS.where(User.id == sa.bindparam("user_id"))
+BY_EMAIL = ACCOUNTS.where(LOWER_EMAIL.in_((LOWERED, FOLDED))).order_by(sa.desc(LOWERED == LOWER_EMAIL))
+
+
 def by_id(transaction: Transaction, user_id: str) -> UserAccount | None:
-    return read_account(BY_ID.one(transaction, user_id=user_id))
+    return read_account(transaction.execute(BY_ID, {"user_id": user_id}).first())
 
 
 def by_email(transaction: Transaction, email: str) -> UserAccount | None:
@@ -57,8 +221,8 @@ def by_email(transaction: Transaction, email: str) -> UserAccount | None:
     `require_unique_emails` ensures that at most one user matches.
     """
     stripped = email.strip()
-    lowered = stripped.translate(ASCII_LOWER)
-    return read_account(BY_EMAIL.one(transaction, lowered=lowered, folded=stripped.lower()))
+    emails = {"lowered": stripped.translate(ASCII_LOWER), "folded": stripped.lower()}
+    return read_account(transaction.execute(BY_EMAIL, emails).first())
 
 
 def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> None:
@@ -72,11 +236,11 @@ def require_unique_emails(transaction: Transaction, emails: Iterable[str]) -> No
             raise CheckViolation(EMAIL_CHECK)
         if not email.isascii():
             lowered = email.translate(ASCII_LOWER)
-            users = SAME_EMAIL.all(transaction, lowered=lowered, folded=email.lower())
-            if len(users) > 1:
+            users = sa.select(User.id).where(LOWER_EMAIL.in_((lowered, email.lower()))).limit(2)
+            if len(transaction.execute(users).all()) > 1:
                 raise UniqueViolation(EMAIL_KEY)
             if lowered != email.lower():
-                # A capital beyond ASCII: SAME_EMAIL would not find it for a later e-mail in small letters.
+                # A capital beyond ASCII: the query would not find it for a later e-mail in small letters.
                 raise CheckViolation(EMAIL_CHECK)
 
 
@@ -87,35 +251,17 @@ def is_any(transaction: Transaction) -> bool:
 
 def disabled_users(transaction: Transaction, user_ids: Iterable[str]) -> set[str]:
     """Return the ids of those users who are disabled now."""
-    return {str(user_id) for (user_id,) in DISABLED.all(transaction, now=transaction.unix)} & set(user_ids)
+    disabled = sa.select(Credential.user_id).where(Credential.disabled_until > transaction.unix)
+    return {*transaction.execute(disabled).scalars()} & {*user_ids}
 
 
-def read_account(row: tuple[object, ...] | None) -> UserAccount | None:
-    """Return the account of a row of COLUMNS, or None."""
+def read_account(row: sa.Row[object] | None) -> UserAccount | None:
+    """Return the account of a row of ACCOUNTS, or None."""
     if row is None:
         return None
-    id_, email, name, role, client_id, created_at, updated_at = row[:7]
-    password_hash, app_metadata, user_metadata, disabled_until, tokens_since, last = row[7:13]
-    return UserAccount(
-        str(id_),
-        str(email),
-        str(name),
-        Role(str(role)),
-        client_id if isinstance(client_id, int) else None,
-        str(created_at),
-        str(updated_at),
-        password_hash if isinstance(password_hash, str) else None,
-        read_metadata(app_metadata),
-        read_metadata(user_metadata),
-        disabled_until if isinstance(disabled_until, int) else 0,
-        tokens_since if isinstance(tokens_since, int) else 0,
-        last if isinstance(last, str) else None,
-    )
-
-
-def read_metadata(text: object) -> Metadata:
-    metadata: Metadata = json.loads(text) if isinstance(text, str) else {}
-    return metadata
+    columns = {each.name: getattr(row, each.name) for each in fields(UserAccount)}
+    metadata = {name: json.loads(columns[name]) for name in ("app_metadata", "user_metadata")}
+    return UserAccount(**columns | metadata | {"role": Role(row.role)})
 
 
 # Inserting
@@ -133,27 +279,29 @@ def create_user_with_password(
 def insert_user(transaction: Transaction, new: NewUserAccount) -> str:
     """Insert a user; return the id. Raise EmailTaken, IdTaken or InvalidUserAccount."""
     try:
-        INSERT_USER.run(
-            transaction,
-            user_id=new.id,
-            email=new.email,
-            name=read_string(new.display_name()),
-            role=new.role.value,
-            client_id=new.client_id,
-            now=transaction.now,
+        transaction.execute(
+            sa.insert(User).values(
+                id=new.id,
+                email=new.email,
+                name=read_string(new.display_name()),
+                role=new.role.value,
+                client_id=new.client_id,
+                created_at=transaction.now,
+                updated_at=transaction.now,
+            )
         )
         require_unique_emails(transaction, [new.email])
     except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
         raise user_fault(violation, new.role.value, new.client_id) from violation
     # A deleted user of the same id leaves its `tokens_since` (schema.sql).
-    ENSURE_CREDENTIALS.run(transaction, user_id=new.id)
-    SET_CREDENTIALS.run(
+    set_credentials(
         transaction,
-        user_id=new.id,
+        new.id,
         password_hash=new.password_hash,
         app_metadata=write_metadata(new.app_metadata),
         user_metadata=write_metadata(new.user_metadata),
         disabled_until=new.disabled_until,
+        is_temporary=int(new.has_temporary_password),
     )
     return new.id
 
@@ -183,27 +331,33 @@ def update_user(transaction: Transaction, person: UserAccount, changes: UserChan
     row = changed_row(person, changes)
     if row != row_of(person):
         try:
-            UPDATE_USER.run(transaction, user_id=person.id, now=transaction.now, **row)
+            changed = sa.update(User).where(User.id == person.id).values(**row, updated_at=transaction.now)
+            transaction.execute(changed)
             require_unique_emails(transaction, [str(row["email"])])
         except (UniqueViolation, ForeignKeyViolation, CheckViolation) as violation:
             raise user_fault(violation, row["role"], row["client_id"]) from violation
-    for column, metadata, more in (
-        (CREDENTIALS.c.app_metadata, person.app_metadata, changes.app_metadata),
-        (CREDENTIALS.c.user_metadata, person.user_metadata, changes.user_metadata),
+    for name, metadata, more in (
+        ("app_metadata", person.app_metadata, changes.app_metadata),
+        ("user_metadata", person.user_metadata, changes.user_metadata),
     ):
         if more:
-            set_credential(transaction, person.id, column, write_metadata(merge_metadata(metadata, more)))
+            set_credentials(transaction, person.id, **{name: write_metadata(merge_metadata(metadata, more))})
     if changes.disabled_until is not None:
-        set_credential(transaction, person.id, CREDENTIALS.c.disabled_until, changes.disabled_until)
+        set_credentials(transaction, person.id, disabled_until=changes.disabled_until)
         disabled = changes.disabled_until > transaction.unix
         record_credential_event(transaction, "disable" if disabled else "enable", person.id)
 
 
 def replace_password(
-    transaction: Transaction, user_id: str, password_hash: str, kept_session: str | None = None
+    transaction: Transaction,
+    user_id: str,
+    password_hash: str,
+    kept_session: str | None = None,
+    *,
+    is_temporary: bool = False,
 ) -> None:
     """Set a password. End all sessions except one, and all tokens without a session."""
-    set_credential(transaction, user_id, CREDENTIALS.c.password_hash, password_hash)
+    set_credentials(transaction, user_id, password_hash=password_hash, is_temporary=int(is_temporary))
     end_other_sessions(transaction, user_id, kept_session)
     end_tokens(transaction, user_id)
     record_credential_event(transaction, "password", user_id)
@@ -212,7 +366,7 @@ def replace_password(
 def record_credential_event(transaction: Transaction, action: str, user_id: str) -> None:
     """Record a change of a user's credentials in the audit log, without their values."""
     person = by_id(transaction, user_id)
-    audit.record_entry(
+    row_layout.record_entry(
         transaction,
         action,
         "users",
@@ -224,7 +378,8 @@ def record_credential_event(transaction: Transaction, action: str, user_id: str)
 
 def end_other_sessions(transaction: Transaction, user_id: str, kept_session: str | None) -> int:
     """End a user's sessions, except one if given; return how many ended."""
-    return DELETE_SESSIONS.run(transaction, user_id=user_id, session_id=kept_session or "")
+    others = sa.delete(Session).where(Session.user_id == user_id, Session.id != (kept_session or ""))
+    return transaction.execute(others).rowcount
 
 
 def end_tokens(transaction: Transaction, user_id: str) -> None:
@@ -233,14 +388,24 @@ def end_tokens(transaction: Transaction, user_id: str) -> None:
     `iat` counts whole seconds, so tokens of the current second end too and later ones count from the next second
     (decision 0014). A second call within one second moves this to the second after that.
     """
-    ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
-    END_TOKENS.run(transaction, user_id=user_id, since=transaction.unix + 1)
+    set_credentials(transaction, user_id, tokens_since=next_tokens_since(transaction))
 
 
-def set_credential(transaction: Transaction, user_id: str, column: sa.Column[object], value: str | int | None) -> None:
-    """Set one column of a user's credentials. Insert the row if there is none."""
-    ENSURE_CREDENTIALS.run(transaction, user_id=user_id)
-    UPDATE_CREDENTIAL[column.name].run(transaction, user_id=user_id, value=value)
+def next_tokens_since(transaction: Transaction) -> sa.ColumnElement[int]:
+    """Return the second from which tokens without a session count, once those issued until now end.
+
+    It is later than before: tokens issued since another end in this second have its `tokens_since` as `iat`.
+    """
+    since = transaction.unix + 1
+    return sa.case((Credential.tokens_since < since, since), else_=Credential.tokens_since + 1)
+
+
+def set_credentials(transaction: Transaction, user_id: str, **columns: Bound | sa.ColumnElement[int]) -> None:
+    """Set columns of a user's credentials. Insert the row if there is none."""
+    change = sa.update(Credential).where(Credential.user_id == user_id).values(columns)
+    if not transaction.execute(change).rowcount:
+        transaction.execute(sa.insert(Credential).values(user_id=user_id))
+        transaction.execute(change)  # an UPDATE, which is what the triggers of `disabled_until` expect
 
 
 # Tokens
@@ -266,111 +431,12 @@ def claims_for(person: UserAccount, now: int, seconds: int, session_id: str | No
 
 def issue_token(transaction: Transaction, signers: TokenSigner, email: str, seconds: int) -> str:
     """Return an access token without a session for the user of an e-mail; raise NoSuchUser."""
+    return signers.issue(claims_for(require_user(transaction, email), transaction.unix, seconds))
+
+
+def require_user(transaction: Transaction, email: str) -> UserAccount:
+    """Return the user of an e-mail; raise NoSuchUser."""
     person = by_email(transaction, email)
     if person is None:
         raise NoSuchUser(f'there is no user "{email}"')
-    return signers.issue(claims_for(person, transaction.unix, seconds))
-
-
-# Statements
-
-USERS = User.__table__
-COLUMNS: tuple[sa.ColumnElement[object], ...] = (
-    USERS.c.id,
-    USERS.c.email,
-    USERS.c.name,
-    USERS.c.role,
-    USERS.c.client_id,
-    USERS.c.created_at,
-    USERS.c.updated_at,
-    CREDENTIALS.c.password_hash,
-    CREDENTIALS.c.app_metadata,
-    CREDENTIALS.c.user_metadata,
-    CREDENTIALS.c.disabled_until,
-    CREDENTIALS.c.tokens_since,
-    CREDENTIALS.c.last_sign_in_at,
-)
-"""The columns that `read_account` reads, in order."""
-USERS_WITH_CREDENTIALS = USERS.outerjoin(CREDENTIALS, CREDENTIALS.c.user_id == USERS.c.id)
-
-BY_ID = PreparedStatement(
-    sa.select(*COLUMNS).select_from(USERS_WITH_CREDENTIALS).where(USERS.c.id == parameter("user_id", UUID.storage))
-)
-DISABLED = PreparedStatement(
-    sa.select(CREDENTIALS.c.user_id).where(CREDENTIALS.c.disabled_until > parameter("now", sa.BigInteger))
-)
-LOWER_EMAIL = sa.func.lower(USERS.c.email)
-ASCII_LOWERED = parameter("lowered", sa.Text)
-BY_EMAIL = PreparedStatement(
-    sa.select(*COLUMNS)
-    .select_from(USERS_WITH_CREDENTIALS)
-    .where(LOWER_EMAIL.in_((ASCII_LOWERED, parameter("folded", sa.Text))))
-    .order_by((LOWER_EMAIL == ASCII_LOWERED).desc())
-)
-SAME_EMAIL = PreparedStatement(
-    sa.select(USERS.c.id).where(LOWER_EMAIL.in_((parameter("lowered", sa.Text), parameter("folded", sa.Text)))).limit(2)
-)
-INSERT_USER = PreparedStatement(
-    sa.insert(User).values(
-        id=parameter("user_id"),
-        email=parameter("email"),
-        name=parameter("name"),
-        role=parameter("role"),
-        client_id=parameter("client_id"),
-        created_at=parameter("now"),
-        updated_at=parameter("now"),
-    )
-)
-SET_CREDENTIALS = PreparedStatement(
-    sa.update(CREDENTIALS)
-    .where(CREDENTIALS.c.user_id == parameter("user_id"))
-    .values(
-        password_hash=parameter("password_hash"),
-        app_metadata=parameter("app_metadata"),
-        user_metadata=parameter("user_metadata"),
-        disabled_until=parameter("disabled_until"),
-    )
-)
-UPDATE_USER = PreparedStatement(
-    sa.update(User)
-    .where(USERS.c.id == parameter("user_id"))
-    .values(
-        email=parameter("email"),
-        name=parameter("name"),
-        role=parameter("role"),
-        client_id=parameter("client_id"),
-        updated_at=parameter("now"),
-    )
-)
-ENSURE_CREDENTIALS = PreparedStatement(
-    sa.insert(CREDENTIALS).from_select(
-        ["user_id", "app_metadata", "user_metadata", "disabled_until", "tokens_since"],
-        sa.select(USERS.c.id, sa.literal("{}"), sa.literal("{}"), sa.literal(0), sa.literal(0)).where(
-            USERS.c.id == parameter("user_id", UUID.storage),
-            ~sa.exists().where(CREDENTIALS.c.user_id == USERS.c.id).select_from(CREDENTIALS),
-        ),
-    )
-)
-UPDATE_CREDENTIAL = {
-    column.name: PreparedStatement(
-        sa.update(CREDENTIALS)
-        .where(CREDENTIALS.c.user_id == parameter("user_id"))
-        .values({column.name: parameter("value")})
-    )
-    for column in CREDENTIALS.c
-    if not column.primary_key
-}
-END_TOKENS = PreparedStatement(
-    sa.update(CREDENTIALS)
-    .where(CREDENTIALS.c.user_id == parameter("user_id"))
-    .values(
-        # Always later than before: tokens issued since another end in this second have its `tokens_since` as `iat`.
-        tokens_since=sa.case(
-            (CREDENTIALS.c.tokens_since < parameter("since", sa.BigInteger), parameter("since", sa.BigInteger)),
-            else_=CREDENTIALS.c.tokens_since + 1,
-        )
-    )
-)
-DELETE_SESSIONS = PreparedStatement(
-    sa.delete(SESSIONS).where(SESSIONS.c.user_id == parameter("user_id"), SESSIONS.c.id != parameter("session_id"))
-)
+    return person

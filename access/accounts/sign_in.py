@@ -1,8 +1,8 @@
-"""Sign in, refresh a session, sign out.
+"""Sign in, refresh a session, sign out, and change the caller's own account.
 
-A session is a row, and its refresh tokens are derived from the row (access/refresh_token.py). Each token has
-exactly one successor. A function that ends a session and fails returns its fault, so that the end is committed; its
-caller raises the fault.
+A session is a row, and its refresh tokens are derived from the row (access/session.py). Each token has exactly one
+successor. A function that ends a session and fails returns its fault, so that the end is committed. The function's
+caller raises the fault. Users change only their own password and metadata, and with these their name.
 """
 
 from __future__ import annotations
@@ -14,47 +14,50 @@ from enum import Enum
 
 import sqlalchemy as sa
 
-from access import refresh_token
-from access.accounts import people, throttle
-from access.accounts.deadline import Deadline
-from access.accounts.password import InvalidPassword, password_hashing, require_valid
-from access.accounts.person import UserAccount
+from access import session as refresh_token
+from access.access_token import REFUSED
+from access.accounts import password as throttle
+from access.accounts import people
+from access.accounts.password import (
+    Deadline,
+    InvalidPassword,
+    PasswordHashing,
+    password_hashing,
+    require_valid,
+    require_valid_new,
+)
+from access.accounts.people import InvalidUserAccount, Metadata, UserAccount, UserChanges
 from access.caller import Caller
-from access.refresh_token import RefreshToken, RefreshTokens
-from access.session import SessionGone
-from engine.current import reading
-from engine.interface.transaction import Transaction
-from engine.prepared import PreparedStatement
-from engine.query.statement import parameter
-from engine.query.write import audit
-from models.credential import CREDENTIALS, SESSIONS
-from models.errors import Fault
-from models.types import UUID, new_uuid
+from access.session import SESSION_SECONDS, RefreshToken, RefreshTokens, SessionGone, UserGone
+from engine.interface.database import Transaction
+from engine.open import reading
+from engine.query.write import row_layout
+from models.credential import Session
+from models.types import AccountFault, Fault, new_uuid
 
 REUSE_SECONDS = 30
-SESSION_SECONDS = 30 * 24 * 3_600  # since the last use
 SALT_BYTES = 16
 WRONG = "Invalid login credentials"
 SESSIONS_MAX = 1_000  # per user; a new session replaces the least recently used one
 
 
-class WrongCredentials(Fault):
+class WrongCredentials(AccountFault, code="invalid_credentials", status=400):
     """The password is wrong, or there is no such user. The error does not reveal which."""
 
 
-class UserBanned(Fault):
+class UserBanned(AccountFault, code="user_banned", status=400):
     """The password or refresh token is right, and the user is disabled."""
 
 
-class RefreshTokenNotFound(Fault):
+class RefreshTokenNotFound(AccountFault, code="refresh_token_not_found", status=400):
     """The refresh token is not genuine, or its session has ended."""
 
 
-class RefreshTokenUsed(Fault):
+class RefreshTokenUsed(AccountFault, code="refresh_token_already_used", status=400):
     """The refresh token was used before, too long ago. It may have been stolen, so the session ends."""
 
 
-class SessionExpired(Fault):
+class SessionExpired(AccountFault, code="session_expired", status=400):
     """The session was unused for SESSION_SECONDS."""
 
 
@@ -87,15 +90,16 @@ class SessionRow:
     created_at: int
     last_used_at: int
     rotations: list[list[int]]
+    device: str | None = None
 
 
 # Signing in
 
 
 def sign_in_with_password(
-    tokens: RefreshTokens, email: str, password: str, origin: str, deadline: Deadline
+    tokens: RefreshTokens, email: str, password: str, origin: str, deadline: Deadline, device: str | None = None
 ) -> IssuedSession:
-    """Return a new session for an e-mail and a password.
+    """Return a new session for an e-mail and a password. `device` is what its user reads in the list of sessions.
 
     Raise WrongCredentials, UserBanned, RateLimitExceeded or HashQueueFull.
     """
@@ -122,8 +126,8 @@ def sign_in_with_password(
         if now.is_disabled(transaction.unix):
             raise UserBanned("User is banned")
         if better is not None:
-            people.set_credential(transaction, person.id, CREDENTIALS.c.password_hash, better)
-        return create_session(transaction, tokens, person.id)
+            people.set_credentials(transaction, person.id, password_hash=better)
+        return create_session(transaction, tokens, person.id, device)
 
 
 def attempt_on(person: UserAccount | None, email: str, origin: str) -> throttle.SignInAttempt:
@@ -136,20 +140,31 @@ def record_attempt(email: str, origin: str, deadline: Deadline) -> tuple[int, Us
         person = people.by_email(transaction, email)
         # Recorded without a user too, so that the duration does not reveal whether there is one.
         known = (person.id, person.client_id) if person is not None else (None, None)
-        audit.record_entry(transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0])
+        row_layout.record_entry(
+            transaction, "sign_in_try", "users", actor_id=None, client_id=known[1], row_key=known[0]
+        )
         return throttle.record_sign_in_attempt(transaction, attempt_on(person, email, origin)), person
 
 
-def create_session(transaction: Transaction, tokens: RefreshTokens, user_id: str) -> IssuedSession:
+def create_session(
+    transaction: Transaction, tokens: RefreshTokens, user_id: str, device: str | None = None
+) -> IssuedSession:
     """Insert a session. Delete expired sessions, and the user's least recently used ones beyond SESSIONS_MAX."""
     now = transaction.unix
-    DELETE_OLD_SESSIONS.run(transaction, user_id=user_id, since=now - SESSION_SECONDS, sessions_max=SESSIONS_MAX - 1)
+    of_user = sa.select(Session.id).where(Session.user_id == user_id)
+    beyond_max = of_user.order_by(Session.last_used_at.desc(), Session.id).offset(SESSIONS_MAX - 1)
+    is_old = sa.or_(Session.last_used_at <= now - SESSION_SECONDS, Session.id.in_(beyond_max))
+    transaction.execute(sa.delete(Session).where(is_old))
     session_id, salt = new_uuid(), secrets.token_urlsafe(SALT_BYTES)
-    INSERT_SESSION.run(transaction, id=session_id, user_id=user_id, salt=salt, now=now)
-    people.set_credential(transaction, user_id, CREDENTIALS.c.last_sign_in_at, transaction.now)
+    times = {"created_at": now, "last_used_at": now}
+    session = sa.insert(Session).values(id=session_id, user_id=user_id, salt=salt, device=device, **times)
+    transaction.execute(session)
+    people.set_credentials(transaction, user_id, last_sign_in_at=transaction.now)
     person = people.by_id(transaction, user_id)
     assert person is not None
-    audit.record_entry(transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id)
+    row_layout.record_entry(
+        transaction, "sign_in", "users", actor_id=user_id, client_id=person.client_id, row_key=user_id
+    )
     return IssuedSession(person, session_id, tokens.issue(session_id, 0, salt), now)
 
 
@@ -170,10 +185,10 @@ def refresh_session(transaction: Transaction, tokens: RefreshTokens, text: str) 
     if person.is_disabled(transaction.unix):
         return UserBanned("User is banned")
     if session.last_used_at + SESSION_SECONDS <= transaction.unix:
-        DELETE_SESSION.run(transaction, id=session.id)
+        delete_session(transaction, session.id)
         return SessionExpired("Invalid Refresh Token: Session Expired")
     if not is_accepted(session, token, transaction.unix):
-        DELETE_SESSION.run(transaction, id=session.id)
+        delete_session(transaction, session.id)
         return RefreshTokenUsed("Invalid Refresh Token: Already Used")
     counter = rotate(transaction, session, token)
     issued = tokens.issue(session.id, counter, session.salt)
@@ -201,7 +216,8 @@ def rotate(transaction: Transaction, session: SessionRow, token: RefreshToken) -
     if token.counter == counter:
         rotations = rotations_after(session, now)
         counter += 1
-    UPDATE_SESSION.run(transaction, id=session.id, counter=counter, now=now, rotations=json.dumps(rotations))
+    used = {"counter": counter, "last_used_at": now, "rotations": json.dumps(rotations)}
+    transaction.execute(sa.update(Session).where(Session.id == session.id).values(used))
     return counter
 
 
@@ -214,24 +230,24 @@ def rotations_after(session: SessionRow, now: int) -> list[list[int]]:
 
 
 def find_session(transaction: Transaction, session_id: str) -> SessionRow | None:
-    row = SESSION_BY_ID.one(transaction, id=session_id)
+    row = transaction.execute(sa.select(Session).where(Session.id == session_id)).first()
     return read_session(row) if row is not None else None
 
 
 def list_sessions(transaction: Transaction, user_id: str) -> list[SessionRow]:
     """Return the sessions of a user that have not expired, newest first."""
-    since = transaction.unix - SESSION_SECONDS
-    return [read_session(row) for row in SESSIONS_OF_USER.all(transaction, user_id=user_id, since=since)]
+    is_current = Session.last_used_at > transaction.unix - SESSION_SECONDS
+    sessions = sa.select(Session).where(Session.user_id == user_id, is_current)
+    return [read_session(row) for row in transaction.execute(sessions.order_by(Session.created_at.desc(), Session.id))]
 
 
-def read_session(row: tuple[object, ...]) -> SessionRow:
-    """Return the session of a row of SESSION_COLUMNS."""
-    id_, user_id, salt, counter, created_at, last_used_at, rotations = row
-    assert isinstance(counter, int)
-    assert isinstance(created_at, int)
-    assert isinstance(last_used_at, int)
-    recent: list[list[int]] = json.loads(str(rotations))
-    return SessionRow(str(id_), str(user_id), str(salt), counter, created_at, last_used_at, recent)
+def read_session(row: sa.Row[object]) -> SessionRow:
+    return SessionRow(**row._asdict() | {"rotations": json.loads(row.rotations)})
+
+
+def delete_session(transaction: Transaction, session_id: str) -> int:
+    """Delete a session; return 1, or 0 if there is none."""
+    return transaction.execute(sa.delete(Session).where(Session.id == session_id)).rowcount
 
 
 # Signing out
@@ -247,11 +263,22 @@ def sign_out(transaction: Transaction, caller: Caller, scope: Scope) -> None:
         ended = people.end_other_sessions(transaction, caller.id, caller.session_id)
         if caller.session_id is None and not ended:
             raise session_not_found()
-    elif caller.session_id is None or not DELETE_SESSION.run(transaction, id=caller.session_id):
+    elif caller.session_id is None or not delete_session(transaction, caller.session_id):
         raise session_not_found()
-    audit.record_entry(
+    record_sign_out(transaction, caller, scope.value)
+
+
+def end_session(transaction: Transaction, caller: Caller, session_id: str) -> None:
+    """End one of the caller's sessions, unless it has ended."""
+    own = sa.delete(Session).where(Session.id == session_id, Session.user_id == caller.id)
+    if transaction.execute(own).rowcount:
+        record_sign_out(transaction, caller, "session")
+
+
+def record_sign_out(transaction: Transaction, caller: Caller, scope: str) -> None:
+    row_layout.record_entry(
         transaction, "sign_out", "users",
-        actor_id=caller.id, client_id=caller.client_id, row_key=caller.id, details={"scope": scope.value},
+        actor_id=caller.id, client_id=caller.client_id, row_key=caller.id, details={"scope": scope},
     )  # fmt: skip
 
 
@@ -261,54 +288,110 @@ def session_not_found() -> SessionGone:
     )
 
 
-# Statements
+RECENT_SIGN_IN_SECONDS = 24 * 3_600  # younger sessions set a password without the old one
+WRONG_CODE = "Current password is incorrect."
 
-SESSION_COLUMNS = (
-    SESSIONS.c.id,
-    SESSIONS.c.user_id,
-    SESSIONS.c.salt,
-    SESSIONS.c.counter,
-    SESSIONS.c.created_at,
-    SESSIONS.c.last_used_at,
-    SESSIONS.c.rotations,
-)
-SESSION_BY_ID = PreparedStatement(sa.select(*SESSION_COLUMNS).where(SESSIONS.c.id == parameter("id")))
-SESSIONS_OF_USER = PreparedStatement(
-    sa.select(*SESSION_COLUMNS)
-    .where(
-        SESSIONS.c.user_id == parameter("user_id", UUID.storage),
-        SESSIONS.c.last_used_at > parameter("since", sa.BigInteger),
-    )
-    .order_by(SESSIONS.c.created_at.desc(), SESSIONS.c.id)
-)
-INSERT_SESSION = PreparedStatement(
-    sa.insert(SESSIONS).values(
-        id=parameter("id"),
-        user_id=parameter("user_id"),
-        salt=parameter("salt"),
-        counter=0,
-        created_at=parameter("now"),
-        last_used_at=parameter("now"),
-        rotations="[]",
-    )
-)
-UPDATE_SESSION = PreparedStatement(
-    sa.update(SESSIONS)
-    .where(SESSIONS.c.id == parameter("id"))
-    .values(counter=parameter("counter"), last_used_at=parameter("now"), rotations=parameter("rotations"))
-)
-DELETE_SESSION = PreparedStatement(sa.delete(SESSIONS).where(SESSIONS.c.id == parameter("id")))
-OF_USER = SESSIONS.alias("of_user")
-DELETE_OLD_SESSIONS = PreparedStatement(
-    sa.delete(SESSIONS).where(
-        sa.or_(
-            SESSIONS.c.last_used_at <= parameter("since"),
-            SESSIONS.c.id.in_(
-                sa.select(OF_USER.c.id)
-                .where(OF_USER.c.user_id == parameter("user_id", UUID.storage))
-                .order_by(OF_USER.c.last_used_at.desc(), OF_USER.c.id)
-                .offset(parameter("sessions_max", sa.BigInteger))
-            ),
+
+class SamePassword(AccountFault, code="same_password"):
+    """The new password equals the old one."""
+
+
+class CurrentPasswordRequired(AccountFault, code="current_password_required", status=400):
+    """The current password is missing, and the session is not recent or the token has none."""
+
+
+class WrongCurrentPassword(AccountFault, code="current_password_invalid", status=400):
+    """The current password is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassword:
+    """The hash of a new password, and the attempt that its comparison with the old one counts as until it is stored."""
+
+    hash: str
+    attempt: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccountChanges:
+    """The changes of a user's own account that a request contains."""
+
+    email: str | None
+    name: str | None
+    user_metadata: Metadata
+    password: str | None
+    current_password: str | None
+
+
+def prepare_password(caller: Caller, own: OwnAccountChanges, origin: str, deadline: Deadline) -> NewPassword | None:
+    """Check and hash a new password before the write. Return None if the request has none."""
+    assert caller.id is not None
+    if own.password is None:
+        return None
+    require_valid_new(own.password)
+    with reading() as transaction:
+        person = people.by_id(transaction, caller.id)
+        session = find_session(transaction, caller.session_id or "")
+        if person is None:
+            raise UserGone(REFUSED)
+        require_recent_sign_in(transaction, session, own)
+    attempt = None
+    with password_hashing(deadline) as hasher:
+        if own.current_password is not None:
+            require_current(hasher, person, own.current_password, origin, deadline)
+        else:
+            # SamePassword reveals the old password, so the comparison counts as an attempt.
+            attempt, _ = record_attempt(person.email, origin, deadline)
+        if is_unchanged(hasher, person, own.password, own.current_password):
+            raise SamePassword("New password should be different from the old password.")
+        return NewPassword(hasher.hash(own.password), attempt)
+
+
+def require_recent_sign_in(transaction: Transaction, session: SessionRow | None, own: OwnAccountChanges) -> None:
+    """Raise CurrentPasswordRequired without the current password or a recent sign-in: a stolen token is not enough."""
+    if own.current_password is not None:
+        return
+    if session is None or session.created_at + RECENT_SIGN_IN_SECONDS <= transaction.unix:
+        raise CurrentPasswordRequired(
+            "Current password required when setting new password.", hint="Send current_password, or sign in again."
         )
-    )
-)
+
+
+def require_current(
+    hasher: PasswordHashing, person: UserAccount, password: str, origin: str, deadline: Deadline
+) -> None:
+    """Raise WrongCurrentPassword if it is wrong. It counts as an attempt like a sign-in."""
+    try:
+        require_valid(password)
+    except InvalidPassword as unfit:
+        raise WrongCurrentPassword(WRONG_CODE) from unfit
+    attempt, now = record_attempt(person.email, origin, deadline)
+    if not hasher.verify(now.password_hash if now is not None else None, password):
+        raise WrongCurrentPassword(WRONG_CODE)
+    with deadline.writing() as transaction:
+        throttle.delete_attempt(transaction, attempt)
+
+
+def is_unchanged(hasher: PasswordHashing, person: UserAccount, password: str, current: str | None) -> bool:
+    if current is not None:
+        return password == current
+    return person.password_hash is not None and hasher.verify(person.password_hash, password)
+
+
+def change_own_account(
+    transaction: Transaction, caller: Caller, own: OwnAccountChanges, new: NewPassword | None
+) -> UserAccount:
+    """Write the changes and return the account; raise InvalidUserAccount if the e-mail differs."""
+    assert caller.id is not None
+    person = people.by_id(transaction, caller.id)
+    assert person is not None, "just looked up"
+    if own.email is not None and own.email != person.email.lower():
+        raise InvalidUserAccount("An e-mail address is changed by an administrator")
+    people.update_user(transaction, person, UserChanges(name=own.name, user_metadata=own.user_metadata))
+    if new is not None:
+        people.replace_password(transaction, person.id, new.hash, caller.session_id)
+        if new.attempt is not None:
+            throttle.delete_attempt(transaction, new.attempt)
+    changed = people.by_id(transaction, person.id)
+    assert changed is not None
+    return changed

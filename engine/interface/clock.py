@@ -16,6 +16,7 @@ from threading import Lock
 from typing import ClassVar, Final
 
 DOUBLE_BYTES = 8
+AHEAD_SECONDS_MIN = 5.0  # smaller differences are normal clock adjustments
 RUNNING: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """The clock of the machine's running time, including sleep where available. It is the same for all processes."""
 
@@ -57,9 +58,10 @@ class Clock:
                 else:
                     self.ahead = self.shared[0]
 
-    def seconds_before_system(self) -> float:
-        """Return by how many seconds this clock is ahead of the system's."""
-        return self() - system_time()
+    def seconds_ahead(self) -> int:
+        """Return by how many seconds this clock is ahead of the system's; 0 below AHEAD_SECONDS_MIN."""
+        seconds = self() - system_time()
+        return int(seconds) if seconds >= AHEAD_SECONDS_MIN else 0
 
 
 def day_of(unix: float, zone: datetime.tzinfo) -> datetime.date:
@@ -69,6 +71,30 @@ def day_of(unix: float, zone: datetime.tzinfo) -> datetime.date:
     ['1970-01-01', '1969-12-31']
     """
     return datetime.datetime.fromtimestamp(unix, zone).date()
+
+
+def in_zone(stored: str, zone: datetime.tzinfo) -> datetime.datetime:
+    """Return a stored timestamp in a time zone, or in UTC where the zone's calendar ends.
+
+    >>> east = datetime.timezone(datetime.timedelta(hours=1))
+    >>> [f"{in_zone(text, east):%H:%M}" for text in ("2026-05-05T09:30:15+00:00", "9999-12-31T23:30:00+00:00")]
+    ['10:30', '23:30']
+    """
+    moment = datetime.datetime.fromisoformat(stored)
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def zone_name(moment: datetime.datetime) -> str:
+    """Return the short name of a time's zone, such as EST; an offset such as UTC-03 where the zone has no name.
+
+    >>> zone_name(datetime.datetime(2026, 5, 5, tzinfo=datetime.UTC))
+    'UTC'
+    """
+    name = moment.tzname() or ""
+    return name if name[:1].isalpha() else f"UTC{name}"
 
 
 def system_time() -> float:

@@ -1,4 +1,9 @@
-"""Back up a SQLite database while it is in use; restore or compact one that is not in use."""
+"""Back up a SQLite database in use, restore or compact one that is not, and read one on a read-only disk.
+
+SQLite creates -wal and -shm before it reads a database in WAL mode. So it cannot open a file on a full or read-only
+disk. Such a file is opened as immutable: SQLite takes no lock and reads no log. The file must have no log, and a change
+of the file during the read is an error.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from disk import sync
 from engine.interface.clock import Clock
-from engine.interface.faults import FileCorrupt, Locked
-from engine.interface.transaction import stored_timestamp
-from engine.maintenance.check import MaintenanceError
+from engine.interface.database import FileCorrupt, Locked, Transaction, stored_timestamp
+from engine.interface.versioned_cache import VersionedCache
+from engine.maintenance.check import MaintenanceError, error_text, logs_of, schema_state
+from engine.query.dialect.registry import DIALECTS
 from engine.schema import migrations
-from engine.storage import atomic_files, sqlite
-from engine.storage import file_copies as copies
-from engine.storage.transaction import PAST_TIMESTAMPS
+from engine.storage import file_copies, sqlite
+from engine.storage.file_copies import UnsoundCopy
+from engine.storage.transaction import PAST_TIMESTAMPS, SqliteTransaction
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
 
@@ -27,7 +34,7 @@ APPLICATION_ID_AT, HEADER_BYTES = 68, 72  # the application's id ends the first 
 KEYS_NAME = "keys.json"  # beside a database, where config.py makes it
 
 
-def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_to_copy) -> None:
+def back_up(database: Path, target: Path, opened: file_copies.Opened = file_copies.opened_to_copy) -> None:
     """Copy the database to `target` while the database is in use.
 
     The copy replaces an existing file last, after that file's own log is checkpointed. A power cut leaves the old file
@@ -41,12 +48,12 @@ def back_up(database: Path, target: Path, opened: copies.Opened = copies.opened_
     try:
         if not is_replaceable(target):
             raise MaintenanceError(f"{target} exists and is no Walkthrough database; choose another name")
-        with atomic_files.drafted(target) as draft:
-            copies.fill(database, draft, require_own_file, opened)
+        with file_copies.drafted(target) as draft:
+            file_copies.fill(database, draft, require_own_file, opened)
             with ready_to_replace(target):
                 draft.replace(target)
-    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise MaintenanceError(f"{target} was not written: {error_text(error)}") from error
+    except (OSError, *sqlite.ERRORS, file_copies.UnsoundCopy) as error:
+        raise MaintenanceError(f"{target} was not written: {text_of_error(error)}") from error
     sync_directory(target, f"{target} is written")
 
 
@@ -66,22 +73,22 @@ def restore(backup: Path, database: Path, clock: Clock) -> None:
         raise MaintenanceError(f"{backup} is not a regular file")
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
-        with writer_lock.held(BACKUP_WAIT_SECONDS_MAX), atomic_files.drafted(database, like=database) as draft:
-            copies.fill(backup, draft, partial(prepare_restore, clock, backup))
+        with writer_lock.held(BACKUP_WAIT_SECONDS_MAX), file_copies.drafted(database, like=database) as draft:
+            file_copies.fill(backup, draft, partial(prepare_restore, clock, backup))
             with ready_to_replace(database):
                 draft.replace(database)
-    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
-        raise MaintenanceError(f"{backup} cannot be restored: {error_text(error)}") from error
+    except (OSError, *sqlite.ERRORS, file_copies.UnsoundCopy) as error:
+        raise MaintenanceError(f"{backup} cannot be restored: {text_of_error(error)}") from error
     sync_directory(database, f"{backup} is restored")
 
 
 def sync_directory(file: Path, done: str) -> None:
     """Sync the directory of a new file. Raise MaintenanceError if that fails; `done` says which step succeeded."""
     try:
-        copies.sync(file.parent)
+        sync(file.parent)
     except OSError as error:
         raise MaintenanceError(
-            f"{done}, but a power cut may bring back what it replaced: {error_text(error)}"
+            f"{done}, but a power cut may bring back what it replaced: {text_of_error(error)}"
         ) from error
 
 
@@ -93,14 +100,14 @@ def compact(database: Path) -> None:
     writer_lock = WriterLock(Path(f"{database}.lock"))
     try:
         with writer_lock.held(BACKUP_WAIT_SECONDS_MAX):
-            copies.compact(database, require_own_file)
-    except (OSError, *sqlite.ERRORS, copies.UnsoundCopy) as error:
+            file_copies.compact(database, require_own_file)
+    except (OSError, *sqlite.ERRORS, file_copies.UnsoundCopy) as error:
         if isinstance(error, sqlite.ERRORS) and isinstance(sqlite.translate(error), Locked):
             raise in_use(database) from error
-        raise MaintenanceError(f"{database} cannot be compacted: {error_text(error)}") from error
+        raise MaintenanceError(f"{database} cannot be compacted: {text_of_error(error)}") from error
 
 
-def error_text(error: Exception) -> str:
+def text_of_error(error: Exception) -> str:
     """Return the message of an error, without the name of the temporary file."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
@@ -112,7 +119,7 @@ def in_use(database: Path) -> MaintenanceError:
 
 def belongs_to(path: Path, database: Path) -> bool:
     """Return whether a path is the database or one of its companion files."""
-    companions = {f"{database.name}{suffix}" for suffix in ("", *atomic_files.COMPANIONS, ".lock", ".serving")}
+    companions = {f"{database.name}{suffix}" for suffix in ("", *file_copies.COMPANIONS, ".lock", ".serving")}
     if path.exists() and database.exists() and path.samefile(database):
         return True
     is_beside = path.absolute().parent.resolve() == database.absolute().parent.resolve()
@@ -137,9 +144,9 @@ def require_own_file(connection: Any) -> None:
     try:
         sqlite.require_own(application_id)
     except sqlite.ForeignFile as error:
-        raise copies.UnsoundCopy(f"it {error}") from error
+        raise file_copies.UnsoundCopy(f"it {error}") from error
     if version > migrations.schema_version():
-        raise copies.UnsoundCopy(f"it was made by a later version (schema {version})")
+        raise file_copies.UnsoundCopy(f"it was made by a later version (schema {version})")
 
 
 def prepare_restore(clock: Clock, backup: Path, connection: Any) -> None:
@@ -179,7 +186,7 @@ def ready_to_replace(database: Path) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             if database.exists():
-                stack.enter_context(copies.held(database))
+                stack.enter_context(file_copies.held(database))
         except sqlite.ERRORS as error:
             fault = sqlite.translate(error)
             if isinstance(fault, Locked):
@@ -189,5 +196,54 @@ def ready_to_replace(database: Path) -> Iterator[None]:
                     f"the log of {database} cannot be checkpointed: {fault}; to replace the database"
                     " anyway, move both files away first"
                 ) from error
-        stack.enter_context(copies.without_companions(database))
+        stack.enter_context(file_copies.without_companions(database))
         yield
+
+
+@contextmanager
+def open_immutable(path: Path) -> Iterator[Any]:
+    """Yield a driver connection to an immutable file. Raise UnsoundCopy if the file changes meanwhile."""
+    require_no_log(path)
+    before = path.stat()
+    connection = sqlite.driver.connect(
+        f"{path.absolute().as_uri()}?mode=ro&immutable=1",
+        uri=True,
+        isolation_level=None,
+        factory=sqlite.DriverConnection,
+    )
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        yield connection
+    finally:
+        connection.close()
+    require_no_log(path)
+    now = path.stat()
+    if (now.st_ino, now.st_mtime_ns) != (before.st_ino, before.st_mtime_ns):
+        raise UnsoundCopy(f"{path} was written to while it was read")
+
+
+def require_no_log(path: Path) -> None:
+    """Raise MaintenanceError if the file has a log, whose writes an immutable file lacks."""
+    if logs := logs_of(path):
+        raise MaintenanceError(
+            f"{path} cannot be read on this disk, since its log {logs[0]} needs a checkpoint:"
+            " copy both files to another disk"
+        )
+
+
+@contextmanager
+def read_snapshot(path: Path) -> Iterator[Transaction]:
+    """Yield a read transaction on an immutable file. Raise MaintenanceError if the file cannot be read."""
+    try:
+        with open_immutable(path) as driver_connection:
+            driver_connection.walkthrough = connection = sqlite.Connection(driver_connection, writable=False)
+            transaction = SqliteTransaction(connection, DIALECTS["sqlite"], VersionedCache())
+            transaction.begin(Clock())
+            try:
+                if schema_state(transaction, path) != "current":
+                    raise MaintenanceError(f"{path} has an older schema: back it up to another disk, and start there")
+                yield transaction
+            finally:
+                transaction.roll_back()
+    except sqlite.ERRORS as error:
+        raise MaintenanceError(f"{path} cannot be read: {error_text(sqlite.translate(error), path)}") from error

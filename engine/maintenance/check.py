@@ -1,4 +1,9 @@
-"""Create, migrate and check a SQLite database file. Refuse a foreign, newer or linked file with a one-line message."""
+"""Create, migrate and check a SQLite database file, and reset its clock.
+
+A foreign, newer or linked file is refused with a one-line message. The stored time of a database is far ahead if the
+system clock once was. A reset would revive expired sessions and prolong tokens that were signed in the future. So it
+ends all sessions and tokens, and the caller replaces the key that signs tokens.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +14,30 @@ from contextlib import suppress
 from enum import Enum
 from functools import singledispatch
 from pathlib import Path
+from typing import Final
 
-from engine.interface.database import Database
-from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, NotADatabase
-from engine.interface.transaction import Transaction, stored_timestamp
+from engine.interface.clock import system_time
+from engine.interface.database import (
+    Database,
+    DiskFailed,
+    DiskFull,
+    FileCorrupt,
+    NotADatabase,
+    Transaction,
+    stored_timestamp,
+)
 from engine.maintenance import migrate
 from engine.maintenance.planner_stats import has_planner_stats, write_planner_stats
+from engine.query.write import row_layout
 from engine.schema import migrations
-from engine.schema.description import grant_of, grant_tables
-from engine.schema.violations import violations
+from engine.schema.script import violations
+from engine.schema.tables import grant_of, grant_tables
 from engine.storage import sqlite
-from engine.storage.atomic_files import sweep
 from engine.storage.database import SqliteDatabase
-from engine.storage.file_copies import UnsoundCopy
-from engine.storage.file_identity import DatabaseFileReplaced
+from engine.storage.file_copies import DatabaseFileReplaced, UnsoundCopy, sweep
 from engine.storage.transaction import PAST_TIMESTAMPS
-from models.errors import Fault
+from models.audit_log import BULK_RELATION
+from models.types import Fault
 
 START_SECONDS_MAX = 60.0
 LOG_SUFFIXES = ("-wal", "-journal")
@@ -351,3 +364,36 @@ def versions_of_file(database: SqliteDatabase) -> dict[str, str]:
         "schema": str(schema),
         "checkpoints": "safe" if safe else "serialized by the write lock",
     }
+
+
+RESET_SECONDS_MAX = 60.0
+
+RESET_STATEMENTS: Final = (
+    "DELETE FROM sessions",
+    "DELETE FROM tokens",  # expired ones would be valid again
+    (
+        "INSERT INTO credentials (user_id, tokens_since) SELECT id, ?1 + 1 FROM users WHERE true"
+        " ON CONFLICT (user_id) DO UPDATE SET tokens_since = excluded.tokens_since"
+    ),
+    # A window of sign-in attempts would last until the wrong time. Restart it now, so that no lock-out ends early.
+    "UPDATE attempts SET at = ?1 WHERE at > ?1",
+    "UPDATE origins SET at = ?1 WHERE at > ?1",
+    "DELETE FROM facts WHERE name = 'write_probe'",  # it holds a time, too
+)
+"""The statements that change or delete stored times; `?1` is the current Unix second. A ban keeps its end."""
+
+
+def reset_clock(database: Database) -> str:
+    """Set the database to the system's time and return that time as stored. End every session, kiosk display, API
+    key and token. No process may serve the database. All changes are one transaction."""
+    with database.writing(RESET_SECONDS_MAX) as transaction:
+        previous = transaction.now
+        transaction.began = system_time()
+        transaction.set_actor(None)  # stores the new time in the file
+        for sql in RESET_STATEMENTS:
+            transaction.run(sql, (transaction.unix,) if "?1" in sql else ())
+        details = {"from": previous, "to": transaction.now}
+        row_layout.record_entry(
+            transaction, "reset_clock", BULK_RELATION, actor_id=None, client_id=None, details=details
+        )
+        return transaction.now

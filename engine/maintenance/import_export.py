@@ -1,38 +1,47 @@
-"""Import and export every resource's rows as JSON, in one transaction and a fixed order.
+"""Import and export every resource's rows as JSON, and copy a whole database into an empty one.
 
-An archive is an object of table -> array of rows; a row has all visible columns. A user's row may also have
-`app_metadata`, `user_metadata`, `banned_until` and, in an import only, `password`. An export holds no secret.
+Each runs in one transaction and a fixed order. An archive is an object of table -> array of rows. A row has all visible
+columns. A user's row may also have `app_metadata`, `user_metadata` and `banned_until`. An import also takes a user's
+`password`. An export holds no secret. A copy works between engines and includes hidden tables. It streams rows in key
+order. Before the COMMIT the target is read again and compared by row count and digest. Sequences continue after the
+highest id that the source ever used.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, singledispatch
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
-from engine.interface.database import Database
-from engine.interface.transaction import Transaction, stored_timestamp
-from engine.query.catalog import Relation, catalog
-from engine.query.constraints import ConstraintViolation
-from engine.query.plan_cache import PLANS_MAX
-from engine.query.rule import UNRESTRICTED
-from engine.query.statement import Binding, Statement
-from engine.query.write import audit
-from engine.query.write.constraint_diagnosis import diagnose_write
+from disk import sync
+from engine.interface.database import CURRENT, Database, Transaction, stored_timestamp
+from engine.query.catalog import ConstraintViolation, Relation, catalog
+from engine.query.statement import (
+    PLANS_MAX,
+    UNRESTRICTED,
+    Binding,
+    Slot,
+    Statement,
+    compile_statement,
+    new_value,
+    parameter,
+)
+from engine.query.write import row_layout
 from engine.query.write.row_layout import IMPORTED_ID_MAX, default_value, require_id
+from engine.query.write.rules import DOMAIN_RULES, diagnose_write
 from engine.query.write.statements import WriteBuilder
-from engine.storage import file_copies as copies
-from engine.storage.atomic_files import drafted
-from models import RESOURCES, parents_first
+from engine.storage.file_copies import drafted
+from models import RESOURCES, credential, parents_first
 from models.audit_log import BULK_RELATION
-from models.errors import Fault
 from models.fields import ColumnDefault
-from models.types import DOUBLE, Bound
+from models.types import BOOLEAN, Bound, Fault
 
 IMPORT_SECONDS_MAX = 3_600.0
 BATCH_ROWS = 1_000
@@ -62,17 +71,20 @@ def import_archive(
 ) -> dict[str, int]:
     """Insert every row of an archive, or none. Return the number of rows by table; raise InvalidArchive.
 
-    No domain rule runs: the archive holds the rows that the rules made. `place_of`: the place of a table's row in the
-    user's file, for errors.
+    No domain rule runs but `imported`: the archive holds the rows that the rules made. `place_of`: the place of a
+    table's row in the user's file, for errors.
     """
     tables = read_tables(archive)
     with database.writing(seconds_max=IMPORT_SECONDS_MAX) as transaction:
+        is_new = has_no_rows(transaction)
         # The audit log gets one entry for the import. The archive holds the rows.
         transaction.run(transaction.dialect.pause_audit)
         counts: dict[str, int] = {}
         for name in archive_tables():
             relation = catalog().relations[name]
             accounts: list[tuple[str, str, dict[str, object]]] = []
+            if relation.model.shipped and name in tables and is_new:
+                transaction.run(f"DELETE FROM {name}")  # noqa: S608 - a constant name
             for number, row in enumerate(tables.get(name, [])):
                 place = place_of(name, number)
                 with locate_faults(place):
@@ -84,8 +96,12 @@ def import_archive(
                 with locate_faults(place):
                     import_user(transaction, user_id, account)
             counts[name] = len(tables.get(name, []))
+            if name in DOMAIN_RULES and tables.get(name):
+                DOMAIN_RULES[name].imported(transaction, frozenset.intersection(*map(frozenset, tables[name])))
         transaction.run(transaction.dialect.resume_audit, (transaction.now,))
-        audit.record_entry(transaction, "import", BULK_RELATION, actor_id=None, client_id=None, details=dict(counts))
+        row_layout.record_entry(
+            transaction, "import", BULK_RELATION, actor_id=None, client_id=None, details=dict(counts)
+        )
     return counts
 
 
@@ -135,10 +151,11 @@ def read_tables(archive: object) -> dict[str, list[dict[str, object]]]:
 
 
 def has_no_rows(transaction: Transaction) -> bool:
-    """Return whether no resource has a row."""
+    """Return whether no resource has a row, beside the tables with rows of a new database."""
     has_rows = (
         transaction.value(f"SELECT EXISTS (SELECT 1 FROM {name})")  # noqa: S608 - constant names
         for name in archive_tables()
+        if not RESOURCES[name].shipped
     )
     return not any(has_rows)
 
@@ -204,9 +221,9 @@ def write_archive(transaction: Transaction, file: Path) -> None:
     with drafted(file) as draft:
         with draft.open("w", encoding="utf-8") as out:
             out.writelines(export_archive(transaction))
-        copies.sync(draft)
+        sync(draft)
         draft.replace(file)
-    copies.sync(file.parent)
+    sync(file.parent)
 
 
 def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
@@ -215,16 +232,22 @@ def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
     names = list(relation.attributes)
     everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
-    doubles = {name for name, each in relation.attributes.items() if each.type is DOUBLE}
+    kinds = [relation.table.c[name].type for name in names]
     accounts = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, BATCH_ROWS):
         for row in rows:
-            values = {
-                name: as_double(value) if name in doubles and value is not None else value
-                for name, value in zip(names, row, strict=True)
-            }
+            values = {name: json_value(kind, value) for name, kind, value in zip(names, kinds, row, strict=True)}
             values.update(accounts.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
+
+
+def json_value(kind: sa.types.TypeEngine[Any], value: Any) -> Any:
+    """Return a stored value in the form that is equal for both engines. SQLite stores a boolean as an integer."""
+    if value is None:
+        return None
+    if kind is BOOLEAN.storage:
+        return bool(value)
+    return as_double(value) if isinstance(kind, sa.Double) else value
 
 
 def as_double(value: float | str) -> float:
@@ -251,3 +274,148 @@ def account_fields(transaction: Transaction) -> dict[object, dict[str, object]]:
         if until:
             accounts[str(user_id)]["banned_until"] = stored_timestamp(until)
     return accounts
+
+
+COPY_SECONDS_MAX = 24 * 3_600.0
+COPIED_ROWS = 1_000
+
+NOT_COPIED = "facts"
+"""The table of what belongs to one database."""
+
+Progress = Callable[[int], None]
+"""Called with the number of rows of each copied batch."""
+
+
+class TargetNotEmpty(Fault):
+    """The target holds rows. It stays unchanged."""
+
+
+class CopyMismatch(Fault):
+    """The target's rows differ from the source's, by a bug or a disk error. The target stays empty."""
+
+
+def tables() -> list[sa.Table]:
+    """Return the copied tables, parents before children. Only tables of an archive have foreign keys."""
+    known = credential.metadata.tables
+    ordered = archive_tables()
+    others = [name for name in known if name not in (*ordered, NOT_COPIED)]
+    return [known[name] for name in (*ordered, *others)]
+
+
+def count_all_rows(source: Database) -> int:
+    """Return the number of rows to copy."""
+    with source.reading(seconds_max=COPY_SECONDS_MAX) as transaction:
+        return sum(table_size(transaction, table) for table in tables())
+
+
+def copy_all(source: Database, target: Database, progress: Progress) -> dict[str, int]:
+    """Copy every row, or none. Return the number of rows by table.
+
+    Raise TargetNotEmpty or CopyMismatch.
+    """
+    with source.reading(seconds_max=COPY_SECONDS_MAX) as reader:
+        outer = CURRENT.set(None)  # the current transaction is the source's; the target has its own
+        try:
+            with target.writing(seconds_max=COPY_SECONDS_MAX) as writer:
+                return copy_tables(reader, writer, progress)
+        finally:
+            CURRENT.reset(outer)
+
+
+def copy_tables(source: Transaction, target: Transaction, progress: Progress) -> dict[str, int]:
+    """Copy every table within two open transactions. Return the number of rows by table."""
+    for each in (source, target):
+        keep_transaction_open(each)
+    shipped = {name for name, model in RESOURCES.items() if model.shipped}
+    for table in tables():
+        if table.name not in shipped and table_size(target, table):
+            raise TargetNotEmpty(f'the target is not empty: "{table.name}" holds rows')
+    target.run(target.dialect.pause_audit)
+    for name in sorted(shipped):
+        target.run(f"DELETE FROM {name}")  # noqa: S608 - constant names
+    counts: dict[str, int] = {}
+    for table in tables():
+        counts[table.name], digest = copy_table(source, target, table, progress)
+        copied = table_size(target, table)
+        if digest != digest_of(read_batches(target, table)) or counts[table.name] != copied:
+            raise CopyMismatch(f'"{table.name}" differs from the source after the copy')
+    advance_sequences(source, target)
+    target.run(target.dialect.resume_audit, (target.now,))
+    return counts
+
+
+@singledispatch
+def keep_transaction_open(transaction: Transaction) -> None:
+    """Lift the idle timeout of one side's transaction while the other side works. SQLite has none."""
+
+
+def copy_table(source: Transaction, target: Transaction, table: sa.Table, progress: Progress) -> tuple[int, str]:
+    """Copy a table. Return the number of its rows and their digest in hexadecimal."""
+    statement = insert_row(target, table)
+    places = parameter_columns(statement)
+    digest, rows = hashlib.sha256(), 0
+    for batch in read_batches(source, table):
+        digest.update(serialize(batch))
+        target.insert_many(statement.sql, [[row[place] for place in places] for row in batch])
+        rows += len(batch)
+        progress(len(batch))
+    return rows, digest.hexdigest()
+
+
+def digest_of(batches: Iterator[list[Any]]) -> str:
+    """Return the digest of rows in hexadecimal."""
+    digest = hashlib.sha256()
+    for batch in batches:
+        digest.update(serialize(batch))
+    return digest.hexdigest()
+
+
+def serialize(batch: list[Any]) -> bytes:
+    """Return rows as bytes that are equal for equal values of both engines."""
+    return "".join(json.dumps(list(row)) + "\n" for row in batch).encode()
+
+
+def read_batches(transaction: Transaction, table: sa.Table) -> Iterator[list[Any]]:
+    """Yield the rows of a table in key order, at most BATCH_ROWS at a time."""
+    everything = sa.select(*table.c).order_by(*table.primary_key)
+    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
+    for batch in transaction.pages(statement, COPIED_ROWS):
+        yield [tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True)) for row in batch]
+
+
+def normalize(column: Any, value: Any) -> Any:
+    """Return a value in the form that is equal for both engines."""
+    return json_value(column.type, value)
+
+
+def insert_row(transaction: Transaction, table: sa.Table) -> Statement:
+    """Return the INSERT of one row of all columns."""
+    values = {each.name: parameter(f"c{place}", each.type) for place, each in enumerate(table.c)}
+    slots: dict[str, Slot] = {f"c{place}": new_value(place) for place in range(len(table.c))}
+    return compile_statement(sa.insert(table).values(values), transaction.dialect.sa_dialect, slots)
+
+
+def parameter_columns(statement: Statement) -> list[int]:
+    """Return the column number of each parameter of a statement."""
+    numbered = Binding(new=tuple(range(len(statement.slots))))
+    return [int(value or 0) for value in statement.bind(numbered)]
+
+
+def table_size(transaction: Transaction, table: sa.Table) -> int:
+    """Return the number of rows of a table."""
+    statement = sa.select(sa.func.count()).select_from(table)
+    rows: int = transaction.value(str(statement.compile(dialect=transaction.dialect.sa_dialect)))
+    return rows
+
+
+def advance_sequences(source: Transaction, target: Transaction) -> None:
+    """Set each sequence of the target to the highest id that the source ever used."""
+    highest = dict(source.all(source.dialect.read_sequences))
+    for table in tables():
+        if "id" not in table.c or not isinstance(table.c.id.type, sa.Integer):
+            continue
+        largest = sa.select(sa.func.max(table.c.id))
+        copied = target.value(str(largest.compile(dialect=target.dialect.sa_dialect)))
+        last = max(highest.get(table.name, 0), copied or 0)
+        for statement in target.dialect.set_sequence if last else ():
+            target.run(statement, (table.name, last))

@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.schema import migrations
-from engine.schema.description import SQLITE
 from engine.schema.migrations import Migration
-from engine.schema.script import schema_script
-from engine.schema.violations import violations
-from engine.storage import file_copies as copies
-from engine.storage import sqlite
+from engine.schema.script import schema_script, violations
+from engine.schema.tables import SQLITE
+from engine.storage import file_copies, sqlite
 from engine.storage.writer_lock import WriterLock
 
 WAIT_SECONDS_MAX = 600.0  # for another process that migrates the same file
@@ -32,14 +30,14 @@ class MigrationFailed(Exception):
 
 def migrate(path: Path, writer_lock: WriterLock) -> int:
     """Migrate the file and return the version that it had before."""
-    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+    with writer_lock.held(WAIT_SECONDS_MAX), file_copies.opened(path) as connection:
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         pending = migrations.pending(version)
         if not pending:
             return version
         save_copy(path, version)
         try:
-            apply(connection, pending)
+            apply(connection, pending, path)
         except sqlite.ERRORS as error:
             raise MigrationFailed(f"{path} stays at schema {version}: {error}") from error
         return version
@@ -50,7 +48,7 @@ def save_copy(path: Path, version: int) -> None:
     earlier: list[Path] = []
     while os.path.lexists(target := backup_path(path, version, len(earlier) + 1)):
         earlier.append(target)
-    copies.copy(path, target)
+    file_copies.copy(path, target)
     if earlier and filecmp.cmp(earlier[-1], target, shallow=False):
         target.unlink()
 
@@ -64,15 +62,18 @@ def backup_path(path: Path, version: int, number: int = 1) -> Path:
     return path.with_name(f"{path.name}.schema-{version}{f'.{number}' if number > 1 else ''}")
 
 
-def apply(connection: Any, pending: Sequence[Migration]) -> None:
-    """Run the scripts in one transaction. Commit if every foreign key has its row, else roll back and raise."""
+def apply(connection: Any, pending: Sequence[Migration], path: Path) -> None:
+    """Run the scripts in one transaction. Commit if all columns exist and every foreign key has its row, else roll
+    back and raise."""
     run = connection.execute
     run("PRAGMA foreign_keys = OFF")
     with committed(connection):
+        drop_triggers_and_views(connection)
         for migration in pending:
             for statement in statements(migration.sqlite):
                 run(statement)
             run(f"PRAGMA user_version = {migration.version}")
+        require_columns(run, path)
         recreate_schema_objects(connection)
         violation = next(violations(run), None)
         if violation is not None:
@@ -90,6 +91,13 @@ def committed(connection: Any) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def drop_triggers_and_views(connection: Any) -> None:
+    """Let a script rebuild a table that triggers name, and fill in columns without entries in the audit log."""
+    for name, (kind, _) in schema_objects(connection).items():
+        if kind in ("trigger", "view"):
+            connection.execute(f"DROP {kind} {name}")
 
 
 def recreate_schema_objects(connection: Any) -> None:
@@ -185,7 +193,7 @@ def recreate_changed_objects(path: Path, writer_lock: WriterLock) -> None:
 
     Development versions had others under the same version.
     """
-    with writer_lock.held(WAIT_SECONDS_MAX), copies.opened(path) as connection:
+    with writer_lock.held(WAIT_SECONDS_MAX), file_copies.opened(path) as connection:
         if lacks_objects(connection.execute):
             with committed(connection):
                 recreate_schema_objects(connection)

@@ -12,7 +12,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from models import RESOURCES, Client
 from models.fields import TENANT_COLUMN, Index, Model, indexes_of
 

@@ -1,6 +1,8 @@
-"""The schema cache: relations, columns, keys and relationships of the API, without hidden columns.
+"""The schema cache: relations, columns, keys and relationships of the API, and the errors of constraints.
 
-It is built once from the models.
+The cache is built once from the models, without hidden columns. A SQLite index may begin with a column copied from the
+parent, as that of inspections by client and building does. A search by building therefore includes the building's
+client. Otherwise SQLite searches client by client.
 """
 
 from __future__ import annotations
@@ -15,9 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from models import RESOURCES
-from models.errors import Fault
 from models.fields import ColumnDefault, ColumnInfo, Model
-from models.types import ColumnType
+from models.types import COMPOSED_TEXT, ColumnType, Fault
 
 NAME_CHARACTERS_MAX = 64  # longer names are cut in messages
 NAMED_MAX = 20  # unknown columns in a message
@@ -25,19 +26,19 @@ NO_IDENTIFIER = re.compile(r"[^a-z0-9]+")
 ALIASES_MAX = 1_000  # tables × aliases of a plan; embeds are at most 5 levels deep
 
 
-class UnknownColumn(Fault):
-    """A column that the relation does not have, or that is hidden (42703)."""
+class UnknownColumn(Fault, code="42703"):
+    """A column that the relation does not have, or that is hidden."""
 
 
-class UnknownPayloadColumn(Fault):
-    """An unknown column in a body or in `columns` (PGRST204)."""
+class UnknownPayloadColumn(Fault, code="PGRST204"):
+    """An unknown column in a body or in `columns`."""
 
 
-class UnknownRelationship(Fault):
-    """An embed without a foreign key to it (PGRST200)."""
+class UnknownRelationship(Fault, code="PGRST200"):
+    """An embed without a foreign key to it."""
 
 
-class AmbiguousRelationship(Fault):
+class AmbiguousRelationship(Fault, code="PGRST201"):
     """An embed with several relationships to it (PGRST201). `candidates` describes them for the error's details."""
 
     def __init__(self, message: str, hint: str, candidates: list[dict[str, str]]) -> None:
@@ -52,18 +53,13 @@ class Attribute:
     name: str
     required: bool
     info: ColumnInfo
+    type: ColumnType
+    default: ColumnDefault | None
+    stored_default: str | int | None
 
     @property
-    def type(self) -> ColumnType:
-        return self.info.type
-
-    @property
-    def default(self) -> ColumnDefault | None:
-        return self.info.default
-
-    @property
-    def stored_default(self) -> str | int | None:
-        return self.info.stored_default
+    def filter_type(self) -> ColumnType:
+        return COMPOSED_TEXT if self.info.is_composed else self.type
 
     @property
     def has_default(self) -> bool:
@@ -92,6 +88,9 @@ class Relation:
     attributes: dict[str, Attribute]
     key: tuple[str, ...]
     uniques: dict[str, tuple[str, ...]]
+    """The visible columns of the primary key and of the unique constraints, by the constraint's name."""
+    stored_uniques: dict[str, tuple[str, ...]]
+    """The same with the hidden client, within which a value is unique."""
     foreign_keys: tuple[ForeignKey, ...]
 
     @property
@@ -105,10 +104,20 @@ class Relation:
         """The column whose values the database generates from a sequence, or None."""
         return next((name for name, each in self.attributes.items() if each.default is ColumnDefault.SEQUENCE), None)
 
+    def unique_columns(self, visible: tuple[str, ...]) -> tuple[str, ...]:
+        """Return all columns of the unique constraint or index with these visible columns."""
+        found = (self.stored_uniques[name] for name, columns in self.uniques.items() if columns == visible)
+        return next(found, visible)
+
     @property
     def service_columns(self) -> frozenset[str]:
         """The columns that only the service changes."""
         return frozenset(name for name, each in self.attributes.items() if each.info.service)
+
+    @property
+    def insert_only_columns(self) -> frozenset[str]:
+        """The columns that only functions change after the insert."""
+        return frozenset(name for name, each in self.attributes.items() if each.info.insert_only)
 
     def attribute(self, name: str) -> Attribute:
         """Return a visible column; raise UnknownColumn if there is none."""
@@ -285,6 +294,11 @@ class Catalog:
         )
 
 
+def attribute_of(column: sa.Column[Any]) -> Attribute:
+    info: ColumnInfo = column.info["column"]
+    return Attribute(column.name, not column.nullable, info, info.type, info.default, info.stored_default)
+
+
 def relation_of(name: str, model: type[Model]) -> Relation:
     table: Any = model.__table__
     visible = [column for column in table.c if not column.info["column"].hidden]
@@ -296,8 +310,9 @@ def relation_of(name: str, model: type[Model]) -> Relation:
     return Relation(
         name,
         model,
-        {column.name: Attribute(column.name, not column.nullable, column.info["column"]) for column in visible},
+        {column.name: attribute_of(column) for column in visible},
         tuple(column.name for column in table.primary_key),
+        {each: tuple(column for column in columns if column in names) for each, columns in uniques.items()},
         uniques,
         tuple(foreign_keys_of(name, table, names)),
     )
@@ -327,3 +342,120 @@ def aliased(table: Any, name: str) -> Any:
 def catalog() -> Catalog:
     """Return the catalog of the API."""
     return Catalog(RESOURCES)
+
+
+class ConstraintViolation(Fault):
+    """A row that violates a constraint. The transaction can go on.
+
+    `columns`: those of the constraint; empty if they are unknown.
+    """
+
+    columns: tuple[str, ...] = ()
+
+
+class UniqueViolation(ConstraintViolation, code="23505"):
+    """A duplicate key."""
+
+    def __init__(self, constraint: str, details: str | None = None) -> None:
+        super().__init__(f'duplicate key value violates unique constraint "{constraint}"', details)
+        self.constraint = constraint
+        uniques = (each.uniques.get(constraint) for each in catalog().relations.values())
+        self.columns = next((columns for columns in uniques if columns is not None), ())
+
+
+class NotNullViolation(ConstraintViolation, code="23502"):
+    """A required column without a value."""
+
+    def __init__(self, relation: str, column: str) -> None:
+        super().__init__(f'null value in column "{column}" of relation "{relation}" violates not-null constraint')
+        self.columns = (column,)
+
+
+class CheckViolation(ConstraintViolation, code="23514"):
+    """A row that violates a CHECK constraint or a trigger's check."""
+
+    def __init__(self, constraint: str, details: str | None = None) -> None:
+        owners = [name for name in catalog().relations if constraint.startswith(f"{name}_")]
+        relation = max(owners, key=len, default="row")
+        super().__init__(
+            CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"',
+            details,
+        )
+        self.constraint = constraint
+        column = constraint.removeprefix(f"{relation}_").removesuffix("_check")
+        found = catalog().relations.get(relation)
+        self.columns = (column,) if found is not None and column in found.attributes else ()
+
+
+CHECKS = {
+    "users_last_super_admin_check": "the last enabled super admin cannot be deleted, disabled or demoted",
+    "users_id_stays_check": "the id of a user cannot be changed",
+    "clients_id_once_check": "a client had this id before, and ids are not reused",
+}
+
+
+class ForeignKeyViolation(ConstraintViolation, code="23503"):
+    """A reference to a missing row, or a delete of a referenced row."""
+
+    def __init__(
+        self, message: str = "insert or update on table violates foreign key constraint", details: str | None = None
+    ) -> None:
+        super().__init__(message, details)
+
+    @classmethod
+    def missing(cls, relation: str, constraint: str, column: str, value: object, referred: str) -> ForeignKeyViolation:
+        """Return the violation of a row that refers to a missing row."""
+        violation = cls(
+            f'insert or update on table "{relation}" violates foreign key constraint "{constraint}"',
+            f'Key ({column})=({value}) is not present in table "{referred}".',
+        )
+        violation.columns = (column,)
+        return violation
+
+    @classmethod
+    def referenced(cls, relation: str, constraint: str, key: str, value: object, by: str) -> ForeignKeyViolation:
+        """Return the violation of a changed or deleted row that table `by` refers to."""
+        return cls(
+            f'update or delete on table "{relation}" violates foreign key constraint "{constraint}" on table "{by}"',
+            f'Key ({key})=({value}) is still referenced from table "{by}".',
+        )
+
+
+def unique_violation(columns: str) -> Fault:
+    """Return the violation of the unique constraint over columns that SQLite lists as `table.column, table.column`."""
+    if columns.startswith("index '"):
+        name = columns.removeprefix("index '").removesuffix("'")
+        return UniqueViolation("users_email_key" if name == "users_lower_email_key" else name)
+    relation_name = columns.split(".")[0]
+    names = tuple(part.split(".")[1] for part in columns.split(", "))
+    relation = catalog().relations.get(relation_name)
+    uniques = {**relation.stored_uniques, **unique_indexes(relation)} if relation is not None else {}
+    constraint = next((name for name, key in uniques.items() if key == names), None)
+    return UniqueViolation(constraint or f"{relation_name}_{'_'.join(names)}_key")
+
+
+def unique_indexes(relation: Relation) -> dict[str, tuple[str, ...]]:
+    """Return the columns of the unique indexes by name. PostgreSQL reports these names."""
+    return {index.name: index.columns for index in relation.model.indexes if index.unique}
+
+
+Expression = sa.ColumnElement[Any]
+
+
+def prefix_column(relation: Relation, name: str) -> str | None:
+    """Return the column, copied from the parent, with which the index of column `name` begins; None without one."""
+    return relation.model.index_prefix.get(name)
+
+
+def parent_of(relation: Relation, name: str) -> tuple[Expression, Expression]:
+    """Return two columns of a foreign key's parent: its key, and the prefix that its rows copy."""
+    (fk,) = (each for each in relation.foreign_keys if each.column == name)
+    parent = aliased(catalog().relations[fk.referred].table, "rule_parent")
+    return parent.c[fk.referred_column], parent.c[relation.model.index_prefix[name]]
+
+
+def prefix_of_parent(relation: Relation, name: str, key: Expression) -> Expression:
+    """Return the prefix of the parent with this key, as a scalar sub-select."""
+    parent_key, prefix = parent_of(relation, name)
+    row = sa.select(prefix).where(parent_key == key)
+    return row.correlate_except(parent_key.table).scalar_subquery()

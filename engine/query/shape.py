@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from models.errors import Fault
+from models.types import Fault
 
 Value = str | int | tuple[str | None, ...]
 """An operand as text (`eq.5` -> "5"), the elements of a list, a limit, or an offset."""
@@ -242,8 +242,8 @@ class Query:
     values: tuple[Value, ...] = ()
 
 
-class NotEmbedded(Fault):
-    """A parameter or an order that refers to a relation which `select` does not embed (PGRST108)."""
+class NotEmbedded(Fault, code="PGRST108"):
+    """A parameter or an order that refers to a relation which `select` does not embed."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

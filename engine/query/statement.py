@@ -1,22 +1,32 @@
-"""Compiled SQL statements and the slots of their parameters.
+"""Compiled SQL statements, the interface of access rules, the cache of plans, and the bound on large results.
 
-A slot is a function from a `Binding`, the values of a request, to one parameter. Conversion errors, such as 22P02,
-are raised when a slot is called. A `parameter` without a slot takes the value of its name in `Binding.parameters`.
+A slot is a function from a `Binding`, the values of a request, to one parameter. Conversion errors, such as 22P02, are
+raised when a slot is called. A `parameter` without a slot takes the value of its name in `Binding.parameters`. Every
+planner takes a `Rule` as an argument without a default, so no plan exists without one. `access/policy.py` implements
+the interface. A result of more than LARGE_BYTES takes one of SLOTS slots until its response is sent. A result takes
+three times its size while its response is built. Large plans are not cached. The plan of a select with hundreds of
+items takes 250 KB, and clients choose the shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import ctypes
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, Generic, ParamSpec, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from engine.query.shape import Value
-from models.types import Bound
+from models.fields import Model, Row
+from models.types import Bound, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +156,161 @@ def with_table_tracking(dialect: sa.Dialect) -> sa.Dialect:
 
 def constant(value: Bound) -> Slot:
     return lambda binding: value
+
+
+class Action(Enum):
+    """An action on rows."""
+
+    READ = "read"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class ReadScope(Enum):
+    """The rows that a caller may read, if the client of a row decides."""
+
+    EVERYTHING = "everything"
+    OWN_CLIENT = "own client"
+
+
+class Rule(Protocol):
+    """An access rule. It is part of a plan's cache key, so rules that decide the same are equal."""
+
+    def rows(self, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+        """Return the condition on existing rows for an action."""
+        ...
+
+    def check(self, action: Action, model: type[Model], row: Row) -> sa.ColumnElement[bool]:
+        """Return the condition on rows that an insert or update produces."""
+        ...
+
+    def implied(self, model: type[Model], by: type[Model]) -> bool:
+        """Return whether a caller who may read a row of `by` may read the related rows of `model`."""
+        ...
+
+    def read_scope(self, model: type[Model]) -> ReadScope | None:
+        """Return the scope of reads; None if it does not depend on the row's client alone."""
+        ...
+
+    @property
+    def protected_columns(self) -> frozenset[str]:
+        """The columns that a payload may not set."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+class Unrestricted:
+    """The rule of the command line and of domain rules, which permits everything."""
+
+    def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def check(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
+        return sa.true()
+
+    def implied(self, model: Any, by: Any) -> bool:
+        return False
+
+    def read_scope(self, model: Any) -> ReadScope:
+        return ReadScope.EVERYTHING
+
+    @property
+    def protected_columns(self) -> frozenset[str]:
+        return frozenset()
+
+
+UNRESTRICTED = Unrestricted()
+
+
+LARGE_BYTES: Final = 1 << 20
+SLOTS_MAX: Final = 4  # of up to 32 MiB each
+WAIT_SECONDS_MAX = 1.0  # half of a read's time limit, which includes it
+
+SLOTS = threading.BoundedSemaphore(SLOTS_MAX)
+HELD = threading.local()
+"""`is_set`: the request of this thread holds a slot."""
+
+
+class TooManyLargeResults(Fault, code="53200"):
+    """All slots are taken (53200). A retry is right."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is sending too many large responses", hint="Try again, or lower the limit.")
+
+
+def take_slot(*, waits: bool = True) -> None:
+    """Take a slot for the rest of the request, unless it has one; raise TooManyLargeResults if none is free in time.
+
+    A write does not wait, since it has the writer lock.
+    """
+    if is_slot_held():
+        return
+    if not SLOTS.acquire(timeout=WAIT_SECONDS_MAX if waits else 0):
+        raise TooManyLargeResults
+    HELD.is_set = True
+
+
+def is_slot_held() -> bool:
+    """Return whether the request of this thread holds a slot."""
+    is_set: bool = getattr(HELD, "is_set", False)
+    return is_set
+
+
+def release_slot() -> None:
+    """Release the slot of this thread's request, if it holds one."""
+    if is_slot_held():
+        HELD.is_set = False
+        trim_heap()
+        SLOTS.release()
+
+
+def trim_heap() -> None:
+    """Give free memory back to the system, if the C library can: small values lie between the rows of a result."""
+    with suppress(OSError, AttributeError):  # musl and macOS have no such function
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+class ReleasingBody:
+    """A response's body that releases the slot of its request once it is sent or closed."""
+
+    def __init__(self, body: Iterable[bytes]) -> None:
+        self.body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self.body
+        finally:
+            release_slot()
+
+    def close(self) -> None:
+        try:
+            if close := getattr(self.body, "close", None):
+                close()
+        finally:
+            release_slot()
+
+
+PLANS_MAX = 2_000  # about 20 KB each
+
+Arguments = ParamSpec("Arguments")
+Plan = TypeVar("Plan")
+
+
+class PlanCache(Generic[Arguments, Plan]):
+    """A function that makes plans, cached by its arguments. `shape_at` is the position of the shape among them."""
+
+    def __init__(self, make: Callable[Arguments, Plan], *, shape_at: int) -> None:
+        self.make = make
+        self.shape_at = shape_at
+        self.cached = lru_cache(maxsize=PLANS_MAX)(make)
+        self.cache_info = self.cached.cache_info
+        self.cache_clear = self.cached.cache_clear
+        self.__module__ = make.__module__
+
+    def __call__(self, *positional: Arguments.args, **named: Arguments.kwargs) -> Plan:
+        shape: Any = positional[self.shape_at]
+        if shape.is_large:
+            return self.make(*positional, **named)
+        return self.cached(*positional, **named)  # type: ignore[arg-type]

@@ -1,22 +1,343 @@
-"""The statements that create tables, indexes and statistics."""
+"""The SQL that the models give: tables, columns, CHECKs, indexes and statistics, for the generators of both engines.
+
+Tables are in creation order, parents first. Lines have at most LINE_MAX characters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from engine.schema.columns import check_name, check_of, definition, has_rowid
-from engine.schema.description import (
-    POSTGRESQL,
-    SQLITE,
-    Reference,
-    has_tenant_key,
-    is_compound,
-    key_of,
-    references_of,
-    table_of,
-)
-from engine.schema.layout import INDENT, LINE_MAX, comment
-from models.fields import TENANT_COLUMN, Index, Model, indexes_of
+import sqlalchemy as sa
+
+from models import RESOURCES, parents_first
+from models.credential import HIDDEN
+from models.fields import TENANT_COLUMN, ColumnDefault, ColumnInfo, Grant, Index, Model, indexes_of, parents_of
+from models.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT32, INTEGER, TEXT, TEXT_BYTES_MAX, TIMESTAMP, UUID
+
+SQLITE = "sqlite"
+POSTGRESQL = "postgresql"
+ENGINES = (SQLITE, POSTGRESQL)
+
+ACTIONS_ON_DELETE = ("CASCADE", "SET NULL")
+"""What a deletion does to the rows that refer to the deleted one, if it does not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A foreign key of one column."""
+
+    model: type[Model]
+    column: str
+    parent: str
+    parent_column: str
+    on_delete: str
+    on_update: str
+    is_tenant: bool
+    """Whether the parent determines the row's client."""
+
+    @property
+    def table(self) -> str:
+        return table_of(self.model).name
+
+
+def table_of(model: type[Model]) -> sa.Table:
+    table = model.__table__
+    assert isinstance(table, sa.Table)
+    return table
+
+
+def info_of(column: sa.Column[Any]) -> ColumnInfo:
+    info: ColumnInfo = column.info["column"]
+    return info
+
+
+def is_hidden(model: type[Model]) -> bool:
+    """Return whether a table is one of sign-in, which the API does not have."""
+    return model in HIDDEN
+
+
+def resources() -> list[type[Model]]:
+    return [RESOURCES[name] for name in parents_first()]
+
+
+def audited() -> list[type[Model]]:
+    """Return the tables whose changes the audit log holds."""
+    return [model for model in resources() if not model.written_by_triggers]
+
+
+def grant_of(model: type[Model]) -> Grant:
+    grant = model.grant
+    assert grant is not None
+    return grant
+
+
+def grant_tables() -> list[type[Model]]:
+    return [model for model in audited() if model.grant is not None]
+
+
+def written_by_service() -> set[str]:
+    """Return the names of the tables that only the service writes. It never changes an id."""
+    return {table_of(model).name for model in resources() if model.written_by_service}
+
+
+def key_of(model: type[Model]) -> tuple[str, ...]:
+    return tuple(column.name for column in table_of(model).primary_key)
+
+
+def visible_columns(model: type[Model]) -> tuple[str, ...]:
+    return tuple(column.name for column in table_of(model).c if not info_of(column).hidden)
+
+
+def owner_column(model: type[Model]) -> str | None:
+    """Return the column whose change moves a row to another client; None if rows never move."""
+    if model.grant is not None:
+        return model.grant.grantee
+    return TENANT_COLUMN if model.tenant not in (None, "id") else None
+
+
+def references_of(model: type[Model]) -> list[Reference]:
+    """Return the foreign keys of a table in column order."""
+    tenants = {key.parent.name for key in parents_of(model)}
+    return [
+        Reference(
+            model,
+            column.name,
+            key.column.table.name,
+            key.column.name,
+            key.ondelete or "",
+            # The compound key changes a row's client with its parent's, and so updates the id, too.
+            "CASCADE" if column.name in tenants else key.onupdate or "",
+            column.name in tenants,
+        )
+        for column in table_of(model).c
+        for key in column.foreign_keys
+    ]
+
+
+def references_to(table: str, actions: Iterable[str] = ACTIONS_ON_DELETE) -> list[Reference]:
+    """Return the foreign keys of audited tables that refer to a table, by what a deletion does."""
+    keys = [key for model in audited() for key in references_of(model) if key.parent == table]
+    return [key for action in actions for key in keys if key.on_delete == action]
+
+
+def tenant_children(model: type[Model]) -> list[Reference]:
+    """Return the foreign keys of the tables whose rows have the client of a row of this table."""
+    keys = (key for child in audited() for key in references_of(child))
+    return [key for key in keys if key.is_tenant and key.parent == model.__tablename__]
+
+
+def parent_model(key: Reference) -> type[Model]:
+    return next(model for model in resources() if model.__tablename__ == key.parent)
+
+
+def has_tenant_key(model: type[Model], engine: str) -> bool:
+    """Return whether the key of a table and its client are a key, to which children refer."""
+    return model.sqlite_compound_key if engine == SQLITE else bool(tenant_children(model))
+
+
+def is_compound(key: Reference, engine: str) -> bool:
+    """Return whether a foreign key includes the client. Else triggers keep the client equal to the parent's."""
+    return key.is_tenant and has_tenant_key(parent_model(key), engine)
+
+
+def held_by_triggers() -> list[Reference]:
+    """Return the foreign keys of SQLite without the client, of tables with the client of their parent."""
+    keys = (key for model in audited() for key in references_of(model))
+    return [key for key in keys if key.is_tenant and not is_compound(key, SQLITE)]
+
+
+def grants_on(table: str) -> list[tuple[type[Model], Grant]]:
+    """Return the grants whose target is a row of this table."""
+    found = ((model, grant_of(model)) for model in grant_tables())
+    return [
+        (model, grant)
+        for model, grant in found
+        if any(key.column == grant.target and key.parent == table for key in references_of(model))
+    ]
+
+
+def grants_of_users() -> list[tuple[str, str]]:
+    """Return the grant tables, each with the column of its user."""
+    return [(model.__tablename__, grant_of(model).grantee) for model in grant_tables()]
+
+
+def sequence_tables() -> list[str]:
+    """Return the tables whose ids the database counts."""
+    return [
+        model.__tablename__
+        for model in audited()
+        if any(info_of(column).default is ColumnDefault.SEQUENCE for column in table_of(model).primary_key)
+    ]
+
+
+def tables_without_rights() -> list[type[Model]]:
+    """Return the audited tables whose new rows change no rights: those of neither grants nor users."""
+    users = {
+        key.parent for model in grant_tables() for key in references_of(model) if key.column == grant_of(model).grantee
+    }
+    return [model for model in audited() if model.grant is None and model.__tablename__ not in users]
+
+
+def columns_with_rights() -> list[tuple[str, bool]]:
+    """Return the columns of `tables_without_rights` whose change may change rights: keys, clients, references and
+    `deciding_columns`.
+
+    Each comes with whether it may be null before the change.
+    """
+    found: dict[str, bool] = {}
+    for model in tables_without_rights():
+        references = [key.column for key in references_of(model)]
+        for name in (*key_of(model), model.tenant, *references, *model.deciding_columns):
+            if name is not None:
+                found[name] = found.get(name, False) or bool(table_of(model).c[name].nullable)
+    return list(found.items())
+
+
+ID_MAX = 2**53 - 1  # JavaScript represents every integer up to here
+
+SQLITE_TYPES = {BIGINT: "INTEGER", INTEGER: "INTEGER", DOUBLE: "REAL", BOOLEAN: "INTEGER"}
+"""The types that are not TEXT."""
+
+POSTGRESQL_TYPES = {TIMESTAMP: "timestamptz", TEXT: 'text COLLATE "C"'}
+"""The types that are not spelled as in the API."""
+
+DATE_FORM = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
+
+
+def literal(value: str | float | None, engine: str = SQLITE) -> str:
+    """Return a value as SQL.
+
+    >>> literal("it's"), literal(-90), literal(2.50), literal(False)
+    ("'it''s'", '-90', '2.5', '0')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool) and engine != SQLITE:
+        return str(value).lower()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def is_generated(column: sa.Column[Any]) -> bool:
+    """Return whether a column is an integer key that the database counts."""
+    return column.primary_key and info_of(column).type is BIGINT and len(column.table.primary_key) == 1
+
+
+def has_rowid(model: type[Model]) -> bool:
+    """Return whether a SQLite table stores its rows by an integer: by its own key, or because its keys are random.
+
+    Rows by a random key would scatter a bulk insert over the file.
+    """
+    key = list(table_of(model).primary_key)
+    return len(key) == 1 and (is_generated(key[0]) or info_of(key[0]).default is not None)
+
+
+def definition(model: type[Model], column: sa.Column[Any], engine: str) -> str:
+    """Return a column's type and what belongs to it, without CHECKs and foreign keys."""
+    info = info_of(column)
+    if engine == SQLITE:
+        words = [SQLITE_TYPES.get(info.type, "TEXT")]
+        if is_generated(column):
+            words.append("PRIMARY KEY" + (" AUTOINCREMENT" if info.default is ColumnDefault.SEQUENCE else ""))
+        else:
+            words += ["PRIMARY KEY"] if key_of(model) == (column.name,) else []
+            words += ["NOT NULL"] if not column.nullable else []
+    else:
+        words = [POSTGRESQL_TYPES.get(info.type, info.type.name)]
+        if is_generated(column):
+            words.append("GENERATED BY DEFAULT AS IDENTITY")
+        elif not column.nullable:
+            words.append("NOT NULL")
+    if info.stored_default is not None:
+        words.append(f"DEFAULT {literal(info.stored_default, engine)}")
+    return " ".join(words)
+
+
+def check_name(model: type[Model], column: sa.Column[Any]) -> str:
+    return f"{model.__tablename__}_{column.name}_check"
+
+
+def check_of(model: type[Model], column: sa.Column[Any], engine: str) -> str | None:
+    """Return the condition of a column's CHECK, or None. The types of PostgreSQL need fewer conditions."""
+    if model.written_by_triggers:
+        return None
+    if column.foreign_keys or info_of(column).hidden:
+        return None
+    conditions = [*ranges(column, engine), *texts(model, column, engine)]
+    return " AND ".join(conditions) or None
+
+
+def ranges(column: sa.Column[Any], engine: str) -> Iterator[str]:
+    """Yield the conditions of a number."""
+    info, name = info_of(column), column.name
+    low, high = info.minimum, info.maximum
+    if info.default is ColumnDefault.SEQUENCE:
+        low, high = 1, ID_MAX
+    elif info.type is INTEGER and engine == SQLITE:
+        low, high = INT32[0] if low is None else low, INT32[1] if high is None else high
+    if low is not None and high is not None:
+        yield f"{name} BETWEEN {literal(low)} AND {literal(high)}"
+    elif low is not None:
+        yield f"{name} >= {literal(low)}"
+    elif high is not None:
+        yield f"{name} <= {literal(high)}"
+
+
+def texts(model: type[Model], column: sa.Column[Any], engine: str) -> Iterator[str]:
+    """Yield the conditions of a text, and on SQLite of a type that is stored as one."""
+    info, name = info_of(column), column.name
+    if info.allowed_values:
+        yield f"{name} IN ({', '.join(map(literal, info.allowed_values))})"
+    elif info.type is TEXT:
+        bytes_max = info.bytes_max or (None if is_hidden(model) else TEXT_BYTES_MAX)
+        size = f"length(CAST({name} AS BLOB))" if engine == SQLITE else f"octet_length({name})"
+        if bytes_max is not None:
+            yield f"{size} <= {bytes_max}"
+    elif engine == SQLITE and info.type is BOOLEAN:
+        yield f"{name} IN (0, 1)"
+    elif engine == SQLITE and info.type is UUID:
+        yield f"length({name}) = 36 AND {name} = lower({name})"
+    elif engine == SQLITE and info.type is DATE:
+        yield f"{name} GLOB '{DATE_FORM}'"
+    elif engine == SQLITE and info.type is TIMESTAMP:
+        yield f"{name} GLOB '{DATE_FORM}T*+00:00'"
+
+
+LINE_MAX = 120
+INDENT = "    "
+
+
+def comment(text: str) -> str:
+    """Return a docstring as the lines of a comment; nothing for an empty one.
+
+    >>> comment("One.\\n\\n    Two.")
+    '-- One.\\n-- Two.\\n'
+    """
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    lines = [line for each in paragraphs for line in textwrap.wrap(" ".join(each.split()), LINE_MAX - 3)]
+    return "".join(f"-- {line}\n" for line in lines)
+
+
+def fill(items: Iterable[str], indent: str, separator: str = ", ") -> str:
+    """Return a list of SQL on lines that begin with `indent` and break between items only. They leave room for INDENT.
+
+    >>> fill(["a", "b"], "  ")
+    '  a, b'
+    """
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(separator) + len(item) < LINE_MAX - len(INDENT):
+            lines[-1] += separator + item
+        else:
+            if lines:
+                lines[-1] += separator.rstrip()
+            lines.append(indent + item)
+    return "\n".join(lines)
 
 
 def create_statements(model: type[Model], engine: str) -> str:
@@ -107,3 +428,11 @@ def create_statistics(model: type[Model], column: str) -> str:
     """Return the statement for the lengths of an indexed text, which PostgreSQL's planner compares with the index."""
     table = model.__tablename__
     return f"CREATE STATISTICS {table}_{column}_length ON (char_length({column})) FROM {table};\n"
+
+
+def insert_shipped(model: type[Model], engine: str) -> str:
+    """Return the statement that inserts the rows of a new database. All of them have the same columns."""
+    names = list(model.shipped[0])
+    rows = [", ".join(literal(row[name], engine) for name in names) for row in model.shipped]
+    values = ",\n".join(f"{INDENT}({row})" for row in rows)
+    return f"INSERT INTO {model.__tablename__} ({', '.join(names)}) VALUES\n{values};\n"

@@ -1,38 +1,122 @@
-"""A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time."""
+"""A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time.
+
+The connection used last is used next, since its page cache is warm. One server at a time serves a file, by a lock on
+`<database>.serving` that ends with the server's processes. Closing any descriptor of the database itself would drop
+SQLite's locks on it.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self, TypeGuard
 
 import sqlalchemy as sa
 
 from engine.interface.clock import Clock
 from engine.interface.database import (
     CONNECTIONS_MAX,
+    CURRENT,
+    DISK_FAULTS,
     PROBE_WAIT_SECONDS_MAX,
     READ_SECONDS_MAX,
     WRITE_SECONDS_MAX,
     WRITE_WAIT_SECONDS_MAX,
+    CurrentToken,
     Database,
+    Locked,
+    LockTimeout,
+    TooManyConnections,
+    Transaction,
 )
-from engine.interface.faults import DISK_FAULTS, Locked, LockTimeout
-from engine.interface.transaction import CURRENT, CurrentToken, Transaction
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
-from engine.storage.commit_group import FIRST, CommitGroup
-from engine.storage.data_version import DataVersion
-from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity
-from engine.storage.pool import ConnectionPool, connection_of, pop_idle
+from engine.storage.file_copies import DatabaseFileReplaced, FileIdentity
 from engine.storage.transaction import SqliteTransaction
 from engine.storage.wal import WalCheckpointer
-from engine.storage.writer_lock import WriterLock
-from models.errors import Fault
+from engine.storage.writer_lock import FIRST, CommitGroup, DataVersion, WriterLock
+from models.types import Fault
+
+
+class ConnectionPool:
+    """The open connections of one process to a file, by the engine that opens them."""
+
+    def __init__(self, *engines: sa.Engine) -> None:
+        self.process = os.getpid()
+        self.require_same_file: Callable[[], None] = lambda: None
+        self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
+
+    @contextmanager
+    def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
+        """Yield a connection for the duration of a block."""
+        pooled = self.check_out(engine)
+        try:
+            yield connection_of(pooled)
+        finally:
+            self.check_in(engine, pooled)
+
+    def check_out(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
+        """Return an idle connection or a new one. Raise TooManyConnections if all are in use."""
+        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
+        try:
+            return pop_idle(self.idle[engine]) or self.open_connection(engine)
+        except sa.exc.TimeoutError as error:
+            raise TooManyConnections("sorry, too many clients already") from error
+        except sqlite.ERRORS as error:
+            raise sqlite.translate(error) from error
+
+    def open_connection(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
+        """Open a connection; raise DatabaseFileReplaced if it is to another file than the other connections."""
+        self.require_same_file()
+        pooled = engine.raw_connection()
+        try:
+            self.require_same_file()
+        except BaseException:
+            pooled.invalidate()
+            pooled.close()
+            raise
+        return pooled
+
+    def check_in(self, engine: sa.Engine, pooled: sa.PoolProxiedConnection) -> None:
+        """Keep a sound connection for the next transaction; close any other one."""
+        connection = connection_of(pooled)
+        if connection.broken or connection.is_worn or connection.driver_connection.in_transaction:
+            pooled.invalidate()
+        # The engine's own pool is slower: it only opens and closes connections.
+        if pooled.is_valid:
+            self.idle[engine].append(pooled)
+        else:
+            pooled.close()
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        for engine, idle in self.idle.items():
+            while (pooled := pop_idle(idle)) is not None:
+                pooled.close()
+            engine.dispose()
+
+
+def connection_of(pooled: sa.PoolProxiedConnection) -> sqlite.Connection:
+    """Return the state that is stored with a driver's connection."""
+    driver_connection: Any = pooled.driver_connection
+    connection: sqlite.Connection = driver_connection.walkthrough
+    return connection
+
+
+def pop_idle(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
+    """Return the connection used last; None if there is none."""
+    try:
+        return idle.pop()
+    except IndexError:  # also if another thread was faster
+        return None
+
 
 CACHED_STATEMENTS_MAX = 512
 PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
@@ -321,3 +405,91 @@ class Snapshot:
             database.finish(self.transaction, self.token, has_failed=kind is not None)
         finally:
             database.connections.check_in(database.reader, self.pooled)
+
+
+class AlreadyServed(Exception):
+    """Another process serves the database."""
+
+    def __init__(self, database: Path) -> None:
+        super().__init__(f"{database} is being served by another process")
+        self.database = database
+
+
+class ServingLock:
+    """The lock of a server. `found_unclean` says that the previous server did not end cleanly.
+
+    A fork inherits the lock and an exec does not. The lock therefore lasts until the last worker has ended, even if the
+    arbiter is killed.
+    """
+
+    def __init__(self, path: Path, descriptor: int, found_unclean: bool) -> None:
+        self.path = path
+        self.found_unclean = found_unclean
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def take(cls, database: Path) -> Self:
+        path = _path_of(database)
+        while True:
+            found_unclean = path.exists()
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(descriptor)
+                raise AlreadyServed(database) from error
+            if _is_at(path, descriptor):
+                return cls(path, descriptor, found_unclean)
+            os.close(descriptor)  # its previous holder removed it between open and lock
+
+    def release(self) -> None:
+        """Release the lock and record a clean end."""
+        if self._descriptor is not None:
+            self.path.unlink(missing_ok=True)
+            self.abandon()
+
+    def give_back(self) -> None:
+        """Release the lock of a server that has not served, and leave the previous state."""
+        if self.found_unclean:
+            self.abandon()
+        else:
+            self.release()
+
+    def abandon(self) -> None:
+        """Release the lock and leave the mark of an unclean end. The next start then checks the database."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def is_served(database: Path | None) -> TypeGuard[Path]:
+    """Return whether a server serves the file, this process's own server included.
+
+    Concurrent calls do not disturb each other. A lock file that cannot be opened counts as free; `ServingLock.take`
+    raises its error.
+    """
+    if database is None:
+        return False
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # opening a pipe would block
+        descriptor = os.open(_path_of(database), flags)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _path_of(database: Path) -> Path:
+    return database.with_name(f"{database.name}.serving")
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

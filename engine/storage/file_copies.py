@@ -1,21 +1,119 @@
-"""Copies of database files, and connections to files for maintenance.
+"""Copies of database files, atomic creation of files, and the check that an open file is still the one of its path.
 
-A copy is one snapshot of the database, made by SQLite's backup API while others write. It is written to a draft,
-synced, reopened, checked and renamed. A plain copy of the files is no backup: the log may hold part of the rows.
+A copy is one snapshot of the database, made by SQLite's backup API while others write. A plain copy of the files is no
+backup: the log may hold part of the rows. A copy is written to a draft, synced, reopened, checked and renamed. A power
+cut or a kill can leave a draft, which holds all rows and password hashes. The next draft of the same target and the
+next start therefore remove it. The process that writes a draft holds a lock on a file beside it. A draft whose lock is
+free is abandoned. A lock on the draft itself would keep SQLite out on some network disks. SQLite keeps using its
+descriptors after the file was removed or replaced, and the writes would be lost. `stat` therefore checks the path
+before each commit group, and before and after a connection is opened.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import logging
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from engine.schema.violations import violations
+from disk import sync
+from engine.schema.script import violations
 from engine.storage import sqlite
-from engine.storage.atomic_files import COMPANIONS, drafted
+from models.types import Fault
+
+COMPANIONS = ("-wal", "-shm", "-journal")
+LOCK = "-draft"
+SUFFIXES = ("", *COMPANIONS, LOCK)  # the lock last: it protects the other files
+
+MARK = r"\.[0-9a-f]{16}"
+MIGRATION_COPY = r"(\.schema-\d+(\.\d+)?)?"  # the names of `migrate.save_copy`
+
+
+@contextmanager
+def drafted(target: Path, like: Path | None = None) -> Iterator[Path]:
+    """Yield an empty file beside `target`, mode 0600, which is removed at the end; remove abandoned drafts first.
+
+    The draft belongs to the owner of the file `like`. Raise OSError, with the target's name, if creation fails.
+    """
+    remove_abandoned(target.parent, re.escape(target.name))
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        lock = locked(draft.with_name(draft.name + LOCK))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from error
+    try:
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        if like is not None:
+            for each in (descriptor, lock):
+                hand_over(each, like)
+        os.close(descriptor)
+        yield draft
+    finally:
+        remove(draft)
+        os.close(lock)
+
+
+def hand_over(descriptor: int, like: Path) -> None:
+    """Give an open file to the owner of the file `like`, as SQLite does with files beside a database.
+
+    A service that runs as another user could not open a file that root created.
+    """
+    if os.geteuid() == 0:
+        with suppress(OSError):  # no such file, or a disk without owners
+            status = like.lstat()
+            os.fchown(descriptor, status.st_uid, status.st_gid)
+
+
+def locked(path: Path) -> int:
+    """Create and lock a lock file; return its descriptor. On a disk without locks the file passes for a locked one."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that checks for abandoned drafts releases it at once
+        if os.path.lexists(path) and os.path.samestat(path.lstat(), os.fstat(lock)):
+            return lock
+        os.close(lock)  # removed as abandoned between open and lock
+
+
+def sweep(database: Path) -> None:
+    """Remove abandoned drafts of a database and of its copies from before migrations."""
+    remove_abandoned(database.parent, re.escape(database.name) + MIGRATION_COPY)
+
+
+def remove_abandoned(directory: Path, names: str) -> None:
+    """Remove abandoned drafts of files whose names match a pattern. Errors are ignored."""
+    suffixes = "|".join(re.escape(suffix) for suffix in SUFFIXES)
+    pattern = re.compile(rf"(\.{names}{MARK})({suffixes})")
+    with suppress(OSError):
+        matches = [pattern.fullmatch(each.name) for each in directory.iterdir()]
+        for name in {match[1] for match in matches if match}:
+            with suppress(OSError):
+                remove_if_abandoned(directory / name)
+
+
+def remove_if_abandoned(draft: Path) -> None:
+    """Remove a draft whose lock is free; raise OSError if it is not. The lock is created first and removed last."""
+    try:
+        lock = os.open(draft.with_name(draft.name + LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        remove(draft)
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove(draft)
+    finally:
+        os.close(lock)
+
+
+def remove(draft: Path) -> None:
+    for suffix in SUFFIXES:
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
 
 
 class UnsoundCopy(Exception):
@@ -173,10 +271,74 @@ def require_sound(connection: Any) -> None:
         raise UnsoundCopy(f"the copy is not sound: {problem}")
 
 
-def sync(path: Path) -> None:
-    """Sync a file, or the names in a directory."""
-    descriptor = os.open(path, os.O_RDONLY)
+LOG = logging.getLogger("walkthrough")
+
+DeviceAndInode = tuple[int, int]
+"""The identity of a file, whatever its name."""
+
+
+class DatabaseFileReplaced(Fault, code="58P01"):
+    """The database file was removed or replaced."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the database file was removed or replaced", hint="Stop the service, put the file back, and start it."
+        )
+
+
+class FileIdentity:
+    """A path, and which file it named when that file was opened."""
+
+    expected: ClassVar[dict[str, DeviceAndInode]] = {}
+    """The served files by path, for processes that are forked later."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+        self.known = self.expected.get(self.path)
+        self.is_reported = False
+
+    def record(self) -> None:
+        """Take the file that the path names now for the open one."""
+        self.known = identity(self.path)
+
+    def is_replaced(self) -> bool:
+        """Return whether the path names another file or none; False if the disk does not answer."""
+        if self.known is None:
+            return False
+        try:
+            return identity(self.path) != self.known
+        except OSError:
+            return False  # a write reports a disk that fails
+
+    def is_missing(self) -> bool:
+        """Return whether the path names no file. The log then holds the only copy of its rows."""
+        return self.known is not None and not os.path.lexists(self.path)
+
+    def require_same(self) -> None:
+        """Raise DatabaseFileReplaced if the path names another file or none; log it once."""
+        if not self.is_replaced():
+            self.is_reported = False
+            return
+        if not self.is_reported:
+            LOG.error("%s was removed or replaced: writes are refused until the path names that file again", self.path)
+        self.is_reported = True
+        raise DatabaseFileReplaced
+
+
+def identity(path: str) -> DeviceAndInode | None:
+    """Return which file a path names; None if it names none."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        status = os.stat(path)  # noqa: PTH116 - a fifth of Path.stat's time
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def expect(path: Path) -> None:
+    """Bind processes that are forked later to the file that the path names now."""
+    current = identity(str(path))
+    if current is not None:
+        FileIdentity.expected[str(path)] = current
+        # An open descriptor keeps the inode number from being reused. Closing an O_PATH one drops no lock of SQLite's.
+        if hasattr(os, "O_PATH"):
+            os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -1,33 +1,113 @@
-"""Connections to an SQLite file: their settings, deadlines and errors.
+"""Connections to a SQLite file: their settings, deadlines and errors.
 
 The driver is pysqlite3 if installed, since it brings a current SQLite, else the standard library's. Every connection is
 set up and verified here: WAL, `synchronous = FULL`, foreign keys, no trusted schema. No other module opens the file.
+SQLITE_LIMIT_LENGTH bounds one JSON text, since a nested embed could grow to gigabytes. SQLITE_DBCONFIG_ENABLE_QPSG
+makes a plan for the statement and not for its bound values. Otherwise SQLite would prepare a statement again for each
+value, which takes longer than running it. The standard driver offers the first call, and the second one since Python
+3.12. pysqlite3 offers neither. For pysqlite3, an automatic extension of the library (`sqlite3_auto_extension`) sets up
+every connection. Slow reads share one core of a process, so that short requests find the processor and the interpreter
+free.
 """
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import math
 import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
-from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, Locked, NotADatabase, ResponseTooLarge, TimedOut
+from engine.interface.database import (
+    VALUE_BYTES_MAX,
+    DiskFailed,
+    DiskFull,
+    FileCorrupt,
+    Locked,
+    NotADatabase,
+    ResponseTooLarge,
+    TimedOut,
+)
+from engine.query import catalog
+from engine.query.dialect import sqlite_functions
+from engine.schema.migrations import APPLICATION_ID, DEVELOPMENT_APPLICATION_ID, EARLIER_VERSION
+from models import types
+from models.types import Fault
+
+LIMIT_LENGTH = 0  # SQLITE_LIMIT_LENGTH
+PLAN_WITHOUT_VALUES = 1007  # SQLITE_DBCONFIG_ENABLE_QPSG
+
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+CALLBACKS: list[object] = []  # kept alive: the library calls them
+
+
+def set_up(driver_connection: Any) -> None:
+    """Set the limits of one connection, as far as its driver offers them."""
+    if hasattr(driver_connection, "setlimit"):
+        driver_connection.setlimit(LIMIT_LENGTH, VALUE_BYTES_MAX)
+    if hasattr(driver_connection, "setconfig"):
+        driver_connection.setconfig(PLAN_WITHOUT_VALUES)
+
+
+def set_up_every_connection(driver: Any) -> None:
+    """Set the limits of all later connections of a driver that offers neither call. The second call does nothing."""
+    if CALLBACKS or hasattr(driver.Connection, "setlimit"):
+        return
+    extension = importlib.import_module(f"{driver.__name__.partition('.')[0]}._sqlite3").__file__
+    library = ctypes.CDLL(extension)
+    try:
+        limit, configure = library.sqlite3_limit, library.sqlite3_db_config
+        register = library.sqlite3_auto_extension
+    except AttributeError:
+        return  # this build hides the calls; a response is still bounded row by row
+    limit.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
+    configure.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+
+    def enter(handle: int | None, message: int | None, routines: int | None) -> int:
+        limit(handle, LIMIT_LENGTH, VALUE_BYTES_MAX)
+        configure(handle, PLAN_WITHOUT_VALUES, 1, None)
+        return 0
+
+    entry = ENTRY(enter)
+    CALLBACKS.extend((library, entry))
+    register(entry)
+
+
+SLOW_SECONDS: Final = 0.05  # of one transaction, from the first check of its deadline
+PAUSE_SECONDS_MAX: Final = 0.25
+
+
+class SlowStatements:
+    """The slow reads of one process. Each pauses after a slice of work for as many slices as there are others."""
+
+    def __init__(self) -> None:
+        self.resumed_at: dict[int, float] = {}  # by connection
+
+    def pause(self, connection: int, now: float) -> None:
+        """Sleep in proportion to the other slow reads. `now` is the monotonic clock's time in seconds."""
+        work = now - self.resumed_at.setdefault(connection, now)
+        others = len(self.resumed_at) - 1
+        if others and work:
+            time.sleep(min(PAUSE_SECONDS_MAX, work * others))
+        self.resumed_at[connection] = time.monotonic()
+
+    def end(self, connection: int) -> None:
+        """Forget a connection, whose transaction has ended."""
+        self.resumed_at.pop(connection, None)
+
+
+SLOW_STATEMENTS: Final = SlowStatements()
+
 
 try:
     from pysqlite3 import dbapi2 as driver
 except ImportError:  # no wheel for this platform
     import sqlite3 as driver
 
-from engine.query import constraints
-from engine.query.dialect import sqlite_functions as sql_functions
-from engine.schema.migrations import APPLICATION_ID, DEVELOPMENT_APPLICATION_ID, EARLIER_VERSION
-from engine.storage import library_limits
-from engine.storage.slow_statements import SLOW_SECONDS, SLOW_STATEMENTS
-from models import types
-from models.errors import Fault
 
 BUSY_MILLISECONDS = 5_000
 NEVER = float("inf")  # the deadline of commands that read, such as a check
@@ -60,10 +140,10 @@ HARMLESS = (
     TimedOut,
     ResponseTooLarge,
     Locked,
-    constraints.UniqueViolation,
-    constraints.ForeignKeyViolation,
-    constraints.NotNullViolation,
-    constraints.CheckViolation,
+    catalog.UniqueViolation,
+    catalog.ForeignKeyViolation,
+    catalog.NotNullViolation,
+    catalog.CheckViolation,
     types.OutOfRange,
 )
 """Faults after which a connection stays usable. Any other fault closes it."""
@@ -197,7 +277,7 @@ class Connection:
         return 0
 
 
-library_limits.set_up_every_connection(driver)
+set_up_every_connection(driver)
 
 
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:
@@ -205,7 +285,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     if driver.sqlite_version_info < VERSION_MIN:
         raise WrongSetting(f"SQLite {driver.sqlite_version} is too old: 3.43 or later is needed")
     driver_connection.isolation_level = None
-    library_limits.set_up(driver_connection)
+    set_up(driver_connection)
     run = driver_connection.execute
     run(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     for name, value, expected in PRAGMAS:
@@ -223,7 +303,7 @@ def prepare(driver_connection: Any, *, writable: bool) -> Connection:
     if mode != "wal":
         raise WrongSetting(f"journal_mode is {mode}, not wal: is this a network or read-only disk?")
     connection = Connection(driver_connection, writable=writable)
-    sql_functions.install(driver_connection, connection.faults)
+    sqlite_functions.install(driver_connection, connection.faults)
     driver_connection.create_function("in_time", 0, connection.in_time)
     driver_connection.set_progress_handler(connection.overdue, OPCODES_PER_CHECK)
     if writable:
@@ -256,10 +336,10 @@ def require_own(application_id: int) -> None:
 NOT_NULL = re.compile(r"NOT NULL constraint failed: (\w+)\.(\w+)")
 
 FAULTS: tuple[tuple[str, Callable[[str], Exception]], ...] = (
-    ("UNIQUE constraint failed: ", constraints.unique_violation),
-    ("CHECK constraint failed: ", constraints.CheckViolation),
-    ("check:", constraints.CheckViolation),
-    ("FOREIGN KEY constraint failed", lambda _: constraints.ForeignKeyViolation()),
+    ("UNIQUE constraint failed: ", catalog.unique_violation),
+    ("CHECK constraint failed: ", catalog.CheckViolation),
+    ("check:", catalog.CheckViolation),
+    ("FOREIGN KEY constraint failed", lambda _: catalog.ForeignKeyViolation()),
     ("interrupted", lambda _: TimedOut()),
     ("string or blob too big", lambda _: ResponseTooLarge()),
     ("database or disk is full", lambda _: DiskFull("no space left on the device")),
@@ -287,7 +367,7 @@ def translate(error: Exception) -> Exception:
         return FileCorrupt("the database file is damaged")
     text = str(error)
     if match := NOT_NULL.match(text):
-        return constraints.NotNullViolation(match[1], match[2])
+        return catalog.NotNullViolation(match[1], match[2])
     for prefix, make_fault in FAULTS:
         if text.startswith(prefix):
             return make_fault(text.removeprefix(prefix))

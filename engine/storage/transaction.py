@@ -10,8 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from engine.interface.clock import Clock
-from engine.interface.faults import NotCommitted, TimedOut
-from engine.interface.transaction import Parameters, Transaction, in_pages
+from engine.interface.database import NotCommitted, Parameters, TimedOut, Transaction, in_pages
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.base import SqlDialect
 from engine.query.statement import LARGE_CHARACTERS
@@ -163,7 +162,10 @@ class SqliteTransaction(Transaction):
 
     def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Any]:
         """Run a query; yield one row at a time. No other statement may run meanwhile."""
-        cursor = self.run(sql, parameters)
+        yield from self.rows_of(self.run(sql, parameters))
+
+    def rows_of(self, cursor: Any) -> Iterator[Any]:
+        """Yield the rows of a cursor of `run`."""
         try:
             # `yield from` would close the shared cursor when a consumer stops early.
             for row in cursor:  # noqa: UP028

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from typing import Final
 
-from engine.interface.faults import LockTimeout
+from engine.interface.database import LockTimeout
 from engine.storage import sqlite
-from models.errors import Fault
+from models.types import Fault
 
 LOG = logging.getLogger("walkthrough")
 

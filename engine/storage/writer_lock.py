@@ -1,26 +1,35 @@
-"""The lock that a writer of a database file holds from before BEGIN until COMMIT has returned.
+"""The lock that a writer of a database file holds, group commit, and the data version of the file.
 
-SQLite admits one writer at a time and leaves the order to chance. Before 3.51.3 two checkpoints that overlap a commit
-can corrupt the file. Threads of one process wait in a first-come queue. The process itself holds an exclusive `flock`
-on a file beside the database. When another process has that lock, a helper thread blocks in `flock` for the head of
-the queue, so that every wait ends at its deadline. A process passes the file lock between its own threads for
-RUN_SECONDS_MAX, then gives it to other processes. A hand-over between processes costs a thread and two switches.
+A writer holds the lock from before BEGIN until COMMIT has returned. SQLite alone leaves the order of writers to chance.
+Before SQLite 3.51.3, two checkpoints that overlap a commit can corrupt the file. Threads of one process wait in a
+first-come queue. The process holds an exclusive `flock` on a file beside the database. When another process has that
+lock, a helper thread blocks in `flock` for the head of the queue. So every wait ends at its deadline. A process passes
+the file lock between its own threads for RUN_SECONDS_MAX, then gives it to other processes. Writes that wait in one
+process share a COMMIT, since the disk's sync takes longer than the rest of a write. A writer hands the lock on with its
+transaction open. The next thread works in a savepoint, and the last one commits. No writer is answered before that
+COMMIT has returned. A refusal waits as well: it may rest on a row of another member that the disk does not keep. The
+data version says which snapshots hold the same rows. Each process counts for itself.
 """
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
-from engine.interface.faults import DiskFailed, LockTimeout
-from engine.storage import atomic_files
+import sqlalchemy as sa
+
+from engine.interface.database import DiskFailed, Locked, LockTimeout, NotCommitted
+from engine.storage import file_copies, sqlite
+from engine.storage.transaction import Bounds
 
 RUN_SECONDS_MAX = 0.004  # a few writes on a fast disk
 GROUP_SECONDS_MAX = 0.02  # of one commit group
@@ -145,7 +154,7 @@ class WriterLock:
                 self.descriptor = os.open(self.path, flags, 0o600)
             except OSError as error:
                 raise DiskFailed(f"the lock file cannot be opened: {error.strerror}") from error
-            atomic_files.hand_over(self.descriptor, self.path.with_suffix(""))  # to the database's owner
+            file_copies.hand_over(self.descriptor, self.path.with_suffix(""))  # to the database's owner
             self.owner = os.getpid()
         return self.descriptor
 
@@ -189,3 +198,122 @@ class BlockedWaiter:
                 self.has_lock.set()
             elif self.lock.descriptor == self.descriptor:  # else the lock was closed, and freed by that
                 fcntl.flock(self.descriptor, fcntl.LOCK_UN)
+
+
+MEMBERS_MAX: Final = 64
+
+FIRST: Final = Bounds("BEGIN IMMEDIATE", (), ("ROLLBACK",))
+NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit", "RELEASE unit"))
+
+
+class CommitGroup:
+    """One open transaction and the writes in it. The thread that holds the writer lock owns the group.
+
+    `members` counts the writes to commit. `pooled` is the connection's entry in its pool. `fault` is what kept the
+    group from being committed; it is final once the lock `ended` is free.
+    """
+
+    def __init__(self, connection: sqlite.Connection, pooled: sa.PoolProxiedConnection) -> None:
+        self.connection = connection
+        self.pooled = pooled
+        self.members = 0
+        self.ended = threading.Lock()
+        self.ended.acquire()
+        self.fault: Exception | None = NotCommitted("the commit group has not ended")
+        self.is_lost = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the transaction can still be committed: SQLite ends one by itself when the disk fails."""
+        return self.connection.driver_connection.in_transaction and not self.connection.broken
+
+    @property
+    def may_grow(self) -> bool:
+        return self.is_open and self.members < MEMBERS_MAX
+
+    @property
+    def bounds(self) -> Bounds:
+        """The statements that begin, commit and roll back the next member."""
+        return NESTED if self.connection.driver_connection.in_transaction else FIRST
+
+    def end(self) -> None:
+        """Commit all members, or none; set `fault` and free the members that wait."""
+        try:
+            self.fault = self.commit() if self.members else None
+        finally:
+            self.ended.release()
+
+    def wait(self) -> None:
+        """Wait until the group has ended."""
+        with self.ended:
+            pass
+
+    def commit(self) -> Exception | None:
+        """Commit; return the fault, or None. A COMMIT that failed is not tried again: a second fsync restores nothing
+        that the first one lost.
+        """
+        if not self.is_open:
+            # Another member lost the transaction and reports why.
+            self.is_lost = True
+            self.roll_back()
+            return Locked("canceling statement due to conflict with another write")
+        try:
+            self.connection.driver_connection.execute("COMMIT")
+        except sqlite.ERRORS as error:
+            fault = self.connection.failed(error)
+            self.roll_back()
+            return fault
+        return None
+
+    def roll_back(self) -> None:
+        """Undo all members. A connection that cannot roll back is marked as broken."""
+        try:
+            if self.connection.driver_connection.in_transaction:
+                self.connection.driver_connection.execute("ROLLBACK")
+        except sqlite.ERRORS:
+            self.connection.broken = True
+
+    def require_committed(self) -> None:
+        """Raise a copy of the fault that kept the group from being committed, if there is one."""
+        if self.fault is not None:
+            raise copy.copy(self.fault)
+
+
+class DataVersion:
+    """The data version of a file: a number that grows when any process has committed.
+
+    One connection, which never writes, watches the file. Its `PRAGMA data_version` says that the file has changed. The
+    number never returns to an earlier value, even when another connection takes over.
+    """
+
+    def __init__(self, connect: Callable[[], sa.PoolProxiedConnection]) -> None:
+        self.connect = connect
+        self.connection: sa.PoolProxiedConnection | None = None
+        self.mark: int | None = None  # what the connection's PRAGMA returned
+        self.version = 0
+        self.mutex = threading.Lock()
+
+    def __call__(self) -> int:
+        """Return the version that a snapshot taken now has. Raises the faults of a disk."""
+        with self.mutex:
+            if self.connection is None:
+                self.connection = self.connect()
+            driver_connection: Any = self.connection.driver_connection
+            try:
+                mark = driver_connection.execute("PRAGMA data_version").fetchone()[0]
+            except sqlite.ERRORS as error:
+                self.disconnect()
+                raise sqlite.translate(error) from error
+            if mark != self.mark:
+                self.mark = mark
+                self.version += 1
+            return self.version
+
+    def close(self) -> None:
+        with self.mutex:
+            self.disconnect()
+
+    def disconnect(self) -> None:
+        if self.connection is not None:
+            self.connection.invalidate()
+        self.connection = self.mark = None

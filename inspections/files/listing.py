@@ -14,19 +14,30 @@ import sqlalchemy as sa
 
 from access.caller import Caller
 from access.policy import AccessRule
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
 from engine.query.statement import Statement, parameter
-from inspections.files.keys import COLUMNS, normalize, read_row_id, require_bucket
-from inspections.files.records import TABLE, FileRow, file_columns, file_row
+from inspections.files.records import (
+    COLUMNS,
+    TABLE,
+    FileRow,
+    file_columns,
+    file_row,
+    normalize,
+    read_row_id,
+    require_bucket,
+)
+from models.types import composed
 
 SORT_COLUMNS: Final = ("name", "created_at", "updated_at")
 ROWS_MAX: Final = 1_000
+ID_DIGITS_MAX: Final = 19
 
 BEGINNING = parameter("beginning", sa.Text)
 ROW = parameter("file_row", sa.BigInteger)
+AFTER_NAME, AFTER_TIME = parameter("after_name", sa.Text), parameter("after_time")
 LIMIT, OFFSET = parameter("page_limit", sa.BigInteger), parameter("page_offset", sa.BigInteger)
 
 
@@ -47,12 +58,20 @@ class ListEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ListPosition:
+    """A place in a list: the name of an entry, and its time in a list by time. A folder has no time."""
+
+    name: str
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """A page of `listV2`. Whole names of folders end in a slash. `next_cursor` is None at the end."""
+    """A page of `listV2`, and the position of its last entry, or None at the end. Names of folders end in a slash."""
 
     folders: list[str]
     files: list[FileRow]
-    next_cursor: str | None
+    next_position: ListPosition | None
 
 
 BY_NAME = Order()
@@ -73,9 +92,10 @@ def list_level(
     require_bucket(bucket)
     base = normalize(folder)
     if not base:
-        return [ListEntry(name) for name in row_ids(transaction, caller, bucket, search, order, limit, offset)]
+        ids = row_ids(transaction, caller, bucket, search, order, None, limit, offset)
+        return [ListEntry(name) for name in ids]
     files = files_of_row(transaction, caller, bucket, base)
-    begins = search.casefold()
+    begins = composed(search).casefold()
     entries = (each for each in entries_below(files, f"{base}/") if each.name.casefold().startswith(begins))
     return in_order(entries, order)[offset : offset + limit]
 
@@ -89,19 +109,20 @@ def list_page(
     with_delimiter: bool = False,
     order: Order = BY_NAME,
     limit: int = ROWS_MAX,
-    offset: int = 0,
+    after: ListPosition | None = None,
 ) -> Page:
     """Return the visible files whose whole names begin with a prefix, or its next level with a delimiter.
 
-    The cursor of the next page is its offset. Raise NoSuchBucket.
+    `after`: the position of the last entry of the page before. Raise NoSuchBucket.
     """
     require_bucket(bucket)
-    entries = matching_entries(transaction, caller, bucket, prefix.lstrip("/"), with_delimiter, order, limit, offset)
+    begins = composed(prefix.lstrip("/"))
+    entries = matching_entries(transaction, caller, bucket, begins, with_delimiter, order, limit + 1, after)
     shown = entries[:limit]
     return Page(
         [each.name for each in shown if each.file is None],
         [each.file for each in shown if each.file is not None],
-        str(offset + limit) if len(entries) > limit else None,
+        position_of(shown[-1], order) if len(entries) > limit else None,
     )
 
 
@@ -113,18 +134,16 @@ def matching_entries(
     with_delimiter: bool,
     order: Order,
     limit: int,
-    offset: int,
+    after: ListPosition | None,
 ) -> list[ListEntry]:
-    """Return the entries of a page, and one more if there is a next page. Names are whole."""
+    """Return the entries after a position. Names are whole."""
     if "/" not in prefix:
         if with_delimiter:
-            ids = row_ids(transaction, caller, bucket, prefix, order, limit + 1, offset)
+            ids = row_ids(transaction, caller, bucket, prefix, order, after, limit)
             return [ListEntry(f"{name}/") for name in ids]
-        return [
-            ListEntry(row.name, row)
-            for row in files_of_bucket(transaction, caller, bucket, prefix, order, limit + 1, offset)
-        ]
-    files = (row for row in files_of_row(transaction, caller, bucket, prefix) if row.name.startswith(prefix))
+        files = files_of_bucket(transaction, caller, bucket, prefix, order, after, limit)
+        return [ListEntry(row.name, row) for row in files]
+    files = [row for row in files_of_row(transaction, caller, bucket, prefix) if row.name.startswith(prefix)]
     if not with_delimiter:
         entries: Iterable[ListEntry] = (ListEntry(row.name, row) for row in files)
     else:
@@ -133,7 +152,7 @@ def matching_entries(
             ListEntry(base + each.name + ("/" if each.file is None else ""), each.file)
             for each in entries_below(files, base)
         )
-    return in_order(entries, order)[offset : offset + limit + 1]
+    return [each for each in in_order(entries, order) if is_after(each, order, after)][:limit]
 
 
 def entries_below(files: Iterable[FileRow], base: str) -> Iterator[ListEntry]:
@@ -152,14 +171,29 @@ def entries_below(files: Iterable[FileRow], base: str) -> Iterator[ListEntry]:
 
 def in_order(entries: Iterable[ListEntry], order: Order) -> list[ListEntry]:
     """Return entries in order, by name among equals. A folder has no times: it comes last, as nulls in PostgreSQL."""
-
-    def value(entry: ListEntry) -> tuple[bool, str]:
-        if order.column == "name":
-            return False, entry.name
-        return entry.file is None, "" if entry.file is None else getattr(entry.file, order.column)
-
     by_name = sorted(entries, key=lambda each: each.name)
-    return sorted(by_name, key=value, reverse=order.descending)
+    return sorted(by_name, key=lambda each: sort_value(position_of(each, order), order), reverse=order.descending)
+
+
+def position_of(entry: ListEntry, order: Order) -> ListPosition:
+    """Return the position of an entry in a list in this order."""
+    is_timed = order.column != "name" and entry.file is not None
+    return ListPosition(entry.name, getattr(entry.file, order.column) if is_timed else None)
+
+
+def sort_value(position: ListPosition, order: Order) -> tuple[bool, str]:
+    if order.column == "name":
+        return False, position.name
+    return position.time is None, position.time or ""
+
+
+def is_after(entry: ListEntry, order: Order, after: ListPosition | None) -> bool:
+    if after is None:
+        return True
+    value, last = sort_value(position_of(entry, order), order), sort_value(after, order)
+    if value == last:
+        return entry.name > after.name
+    return value < last if order.descending else value > last
 
 
 # Statements
@@ -176,30 +210,51 @@ def files_of_row(transaction: Transaction, caller: Caller, bucket: str, name: st
 
 
 def files_of_bucket(
-    transaction: Transaction, caller: Caller, bucket: str, prefix: str, order: Order, limit: int, offset: int
+    transaction: Transaction,
+    caller: Caller,
+    bucket: str,
+    prefix: str,
+    order: Order,
+    after: ListPosition | None,
+    limit: int,
 ) -> list[FileRow]:
-    """Return a page of the visible files of a bucket whose row ids begin with these digits."""
-    if prefix and not is_digits(prefix):
+    """Return the visible files of a bucket after a position whose row ids begin with these digits."""
+    if not is_start_of_id(prefix) or (after is not None and after.time is None and order.column != "name"):
         return []
-    statement = bucket_statement(transaction.dialect.name, caller.rule, bucket, order)
-    values = caller.binding(beginning=f"{prefix}%", page_limit=limit, page_offset=offset)
+    statement = bucket_statement(transaction.dialect.name, caller.rule, bucket, order, after is not None)
+    values = caller.binding(beginning=f"{prefix}%", page_limit=limit, **position_values(after))
     return [file_row(row) for row in transaction.all(statement.sql, statement.bind(values))]
 
 
 def row_ids(
-    transaction: Transaction, caller: Caller, bucket: str, prefix: str, order: Order, limit: int, offset: int
+    transaction: Transaction,
+    caller: Caller,
+    bucket: str,
+    prefix: str,
+    order: Order,
+    after: ListPosition | None,
+    limit: int,
+    offset: int = 0,
 ) -> list[str]:
-    """Return a page of the ids, which begin with these digits, of rows with visible files, in the order of text."""
-    if prefix and not is_digits(prefix):
+    """Return the ids, which begin with these digits, of rows with visible files, in the order of text."""
+    if not is_start_of_id(prefix):
         return []
     is_descending = order.descending and order.column == "name"
-    statement = ids_statement(transaction.dialect.name, caller.rule, bucket, is_descending)
-    values = caller.binding(beginning=f"{prefix}%", page_limit=limit, page_offset=offset)
+    statement = ids_statement(transaction.dialect.name, caller.rule, bucket, is_descending, after is not None)
+    values = caller.binding(
+        beginning=f"{prefix}%", page_limit=limit, page_offset=offset, **position_values(after, suffix="/")
+    )
     return [row[0] for row in transaction.all(statement.sql, statement.bind(values))]
 
 
-def is_digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+def position_values(after: ListPosition | None, suffix: str = "") -> dict[str, str | None]:
+    """Return the parameters of a position. The name of a folder is without its suffix."""
+    return {} if after is None else {"after_name": after.name.removesuffix(suffix), "after_time": after.time}
+
+
+def is_start_of_id(text: str) -> bool:
+    """Return whether an id may begin with these digits, of which it has ID_DIGITS_MAX."""
+    return not text or (text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX)
 
 
 @cache
@@ -210,21 +265,29 @@ def row_statement(database: str, rule: AccessRule, bucket: str) -> Statement:
 
 
 @cache
-def bucket_statement(database: str, rule: AccessRule, bucket: str, order: Order) -> Statement:
+def bucket_statement(database: str, rule: AccessRule, bucket: str, order: Order, is_after: bool) -> Statement:
     planner = Planner(DIALECTS[database], rule)
     row, scope = planner.scoped(catalog().relations[TABLE])
+    name: Any = row.c.name
     column: Any = row.c[order.column]
-    selected = sa.select(*file_columns(rule, row.c)).where(row.c.bucket == bucket, row.c.name.like(BEGINNING), scope)
-    ordered = selected.order_by(column.desc() if order.descending else column, row.c.name)
-    return planner.finish(ordered.limit(LIMIT).offset(OFFSET))
+    selected = sa.select(*file_columns(rule, row.c)).where(row.c.bucket == bucket, name.like(BEGINNING), scope)
+    if is_after and order.column == "name":
+        selected = selected.where(name < AFTER_NAME if order.descending else name > AFTER_NAME)
+    elif is_after:
+        is_later = column < AFTER_TIME if order.descending else column > AFTER_TIME
+        selected = selected.where(sa.or_(is_later, sa.and_(column == AFTER_TIME, name > AFTER_NAME)))
+    ordered = selected.order_by(column.desc() if order.descending else column, name)
+    return planner.finish(ordered.limit(LIMIT))
 
 
 @cache
-def ids_statement(database: str, rule: AccessRule, bucket: str, is_descending: bool) -> Statement:
+def ids_statement(database: str, rule: AccessRule, bucket: str, is_descending: bool, is_after: bool) -> Statement:
     planner = Planner(DIALECTS[database], rule)
     row, scope = planner.scoped(catalog().relations[TABLE])
     column = row.c[COLUMNS[bucket]]
     text: Any = sa.cast(column, sa.Text)
     selected = sa.select(text).distinct().where(column.is_not(None), text.like(BEGINNING), scope)
+    if is_after:
+        selected = selected.where(text < AFTER_NAME if is_descending else text > AFTER_NAME)
     ordered = selected.order_by(text.desc() if is_descending else text)
     return planner.finish(ordered.limit(LIMIT).offset(OFFSET))

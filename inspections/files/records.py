@@ -1,36 +1,161 @@
-"""The rows of files: put, read, move, copy and remove them under the caller's rule, in the transaction of the request.
+"""The names and rows of files: put, read, move, copy and remove them under the caller's rule.
 
-A caller may write the files of a row that they read and that `policy.FILE_WRITES` gives them. The service writes the
-rows, since the REST dialect inserts and deletes none.
+All of it runs in the transaction of the request. A name is a bucket, the id of a row, and one to three segments, such
+as `inspections/417/front door.jpg`. A caller may write the files of a visible row that `policy.FILE_WRITES` gives them.
+They may add files to a visible row that `policy.FILE_ADDITIONS` gives them. The service writes the rows, since the REST
+dialect inserts and deletes none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from functools import cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from access.caller import Caller
 from access.explain import ROW_ID
-from access.policy import FILE_WRITES, AccessRule
-from engine.interface.transaction import Transaction
+from access.policy import FILE_ADDITIONS, FILE_WRITES, AccessRule
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.in_subquery import is_among
+from engine.query.dialect.base import is_among, keys_as_json
 from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding, Statement, compile_statement, parameter
-from engine.query.write.insert import keys_as_json
+from engine.query.statement import Binding, Statement, parameter
 from engine.query.write.statements import RowExpressions
-from inspections.faults import BytesMissing, FileDenied, FileExists, InvalidFileName, NoRoomForFile, NoSuchFile
-from inspections.files.keys import COLUMNS, FileKey, parse_key
+from inspections.faults import (
+    BytesMissing,
+    FileDenied,
+    FileExists,
+    InvalidFileName,
+    NoRoomForFile,
+    NoSuchBucket,
+    NoSuchFile,
+)
 from inspections.files.store import FileStore, KeptBytes
 from inspections.writes import delete_rows, insert_rows, update_rows
 from models import File
 from models.fields import Row
-from models.types import TEXT
+from models.types import INT64, MARKS_MAX, TEXT, composed, has_long_marks
+from models.vocabulary import BUCKETS
+
+COLUMNS = MappingProxyType(dict(zip(BUCKETS, ("inspection_id", "finding_id", "building_id"), strict=True)))
+"""By bucket: the column that refers to the row of a file. The bucket has the name of the row's table."""
+
+SEGMENTS_MAX = 3
+SEGMENT_BYTES_MAX = 255
+NAME_BYTES_MAX = 1_024
+PUNCTUATION = frozenset(" !-_.*'()&$=@;:+,")
+QUOTED_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FileKey:
+    """A checked name within a bucket. `name` begins with the id of the row."""
+
+    bucket: str
+    row_id: int
+    name: str
+
+    @property
+    def column(self) -> str:
+        """The column of `files` that refers to the row."""
+        return COLUMNS[self.bucket]
+
+    @property
+    def path(self) -> str:
+        """The bucket and the name, as clients know the file."""
+        return f"{self.bucket}/{self.name}"
+
+
+def require_bucket(bucket: str) -> str:
+    """Return the bucket; raise NoSuchBucket."""
+    if bucket not in BUCKETS:
+        raise NoSuchBucket
+    return bucket
+
+
+def parse_key(bucket: str, name: str) -> FileKey:
+    """Return the key of a decoded name. Raise NoSuchBucket or InvalidFileName.
+
+    >>> parse_key("inspections", "/417/front door.jpg/")
+    FileKey(bucket='inspections', row_id=417, name='417/front door.jpg')
+    """
+    require_bucket(bucket)
+    normal = normalize(name)
+    row, *segments = normal.split("/")
+    row_id = read_row_id(row)
+    if row_id is None:
+        raise invalid(name, "a name begins with the id of its row")
+    if not 1 <= len(segments) <= SEGMENTS_MAX:
+        raise invalid(name, f"the id of the row precedes one to {SEGMENTS_MAX} segments")
+    for segment in segments:
+        require_segment(segment, name)
+    if len(normal.encode()) > NAME_BYTES_MAX:
+        raise invalid(name, f"a name has at most {NAME_BYTES_MAX} bytes")
+    return FileKey(bucket, row_id, normal)
+
+
+def parse_keys(bucket: str, names: Iterable[str]) -> dict[str, FileKey]:
+    """Return the keys of names. Those that no file can have are absent."""
+    keys = {}
+    for name in names:
+        with suppress(InvalidFileName):
+            keys[name] = parse_key(bucket, name)
+    return keys
+
+
+def normalize(name: str) -> str:
+    """Return a name in NFC without slashes at its ends. Raise InvalidFileName for text that no name can be."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise invalid(ascii(name[:QUOTED_MAX]), "a name is Unicode text") from None
+    if size > NAME_BYTES_MAX * 3:  # the largest ratio of a text and its NFC
+        raise invalid(name, f"a name has at most {NAME_BYTES_MAX} bytes")
+    if has_long_marks(name):
+        raise invalid(name, f"a character has at most {MARKS_MAX} marks")
+    return composed(name).strip("/")
+
+
+def read_row_id(text: str) -> int | None:
+    """Return the id that a segment spells in the one canonical way, else None.
+
+    >>> read_row_id("417"), read_row_id("0417"), read_row_id("4٢")
+    (417, None, None)
+    """
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if is_number and text == str(int(text)) and 1 <= int(text) <= INT64[1] else None
+
+
+def require_segment(segment: str, name: str) -> None:
+    if not segment:
+        raise invalid(name, "no segment is empty")
+    if segment.startswith("."):
+        raise invalid(name, "no segment begins with a dot")
+    if len(segment.encode()) > SEGMENT_BYTES_MAX:
+        raise invalid(name, f"a segment has at most {SEGMENT_BYTES_MAX} bytes")
+    for each in segment:
+        if not is_allowed(each):
+            raise invalid(name, f"no segment has the character {each!a}")
+
+
+def is_allowed(character: str) -> bool:
+    """Return whether a character is a letter, a mark or a digit of any script, or one of PUNCTUATION."""
+    return character in PUNCTUATION or unicodedata.category(character)[0] in "LMN"
+
+
+def invalid(name: str, reason: str) -> InvalidFileName:
+    quoted = name if len(name) <= QUOTED_MAX else name[:QUOTED_MAX] + "…"
+    printable = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in quoted)
+    return InvalidFileName(f"Invalid key: {printable}", f"In a name, {reason}.")
+
 
 TABLE: Final = File.__tablename__
 ROW_FILES_MAX: Final = 200
@@ -115,8 +240,17 @@ def file_row(row: Sequence[Any]) -> FileRow:
 
 
 def require_writable(transaction: Transaction, caller: Caller, key: FileKey) -> None:
-    """Raise FileDenied unless the caller may write files of the row that a key names."""
-    statement = parent_statement(transaction.dialect.name, caller.rule, key.bucket)
+    """Raise FileDenied unless the caller may write all files of the row that a key names."""
+    require_parent(transaction, caller, key, adds_only=False)
+
+
+def require_addable(transaction: Transaction, caller: Caller, key: FileKey) -> None:
+    """Raise FileDenied unless the caller may add files to the row that a key names."""
+    require_parent(transaction, caller, key, adds_only=True)
+
+
+def require_parent(transaction: Transaction, caller: Caller, key: FileKey, *, adds_only: bool) -> None:
+    statement = parent_statement(transaction.dialect.name, caller.rule, key.bucket, adds_only=adds_only)
     if not transaction.value(statement.sql, statement.bind(caller.binding(row_id=key.row_id))):
         raise FileDenied
 
@@ -131,12 +265,14 @@ def check_put(
 
     Without an upload, its bytes have not arrived yet: a file of this name may still turn out to be the same.
     """
-    require_writable(transaction, caller, key)
+    require_addable(transaction, caller, key)
     existing = find_all(transaction, caller, key.bucket, [key.name]).get(key.name)
     if upload is None or (existing is not None and existing.sha256 == upload.sha256):
         return existing
     if existing is not None and not upsert:
         raise FileExists
+    if existing is not None and not existing.is_writable:
+        raise FileDenied
     require_room(transaction, key, existing, upload.size, total_max)
     return existing
 
@@ -150,17 +286,21 @@ def put(
     *,
     upsert: bool,
     total_max: int,
+    source: Path | None = None,
 ) -> FileRow:
-    """Write the row of an upload whose bytes are kept, and return it.
+    """Write the row of an upload whose bytes are kept, and return it. `source` is another name of the bytes.
 
     The same bytes under the same name change nothing. Raise FileDenied, FileExists, NoRoomForFile or BytesMissing.
     """
     existing = check_put(transaction, caller, key, upload, upsert=upsert, total_max=total_max)
     if existing is not None and existing.sha256 == upload.sha256:
         return existing
-    # The sweep holds the writer lock, too. Bytes that it removed have no row yet.
-    if not store.has(KeptBytes(upload.sha256, upload.size)):
-        raise BytesMissing
+    # Who removes bytes holds the writer lock, too. Bytes that were removed have no row yet.
+    kept = KeptBytes(upload.sha256, upload.size)
+    if not store.has(kept):
+        if source is None or not source.exists():
+            raise BytesMissing
+        store.keep(source, kept)
     write(transaction, key, existing, upload.changes())
     return find(transaction, caller, key)
 
@@ -219,15 +359,12 @@ def remove(transaction: Transaction, caller: Caller, key: FileKey) -> FileRow:
 
 
 def remove_all(transaction: Transaction, caller: Caller, bucket: str, names: Sequence[str]) -> list[FileRow]:
-    """Delete the rows of these names that the caller may write, and return them in this order. Skip the others."""
-    keys = []
-    for name in names:
-        try:
-            keys.append(parse_key(bucket, name).name)
-        except InvalidFileName:
-            continue
-    found = find_all(transaction, caller, bucket, keys)
-    removed = [found[name] for name in dict.fromkeys(keys) if name in found and found[name].is_writable]
+    """Delete the rows of these names of keys that the caller may write, and return them in this order.
+
+    Skip the others.
+    """
+    found = find_all(transaction, caller, bucket, names)
+    removed = [found[name] for name in dict.fromkeys(names) if name in found and found[name].is_writable]
     delete_rows(transaction, TABLE, [(row.id,) for row in removed])
     return removed
 
@@ -239,15 +376,14 @@ def require_room(transaction: Transaction, key: FileKey, existing: FileRow | Non
     """Raise NoRoomForFile for too many files of a row, or too many bytes of all files."""
     if existing is None:
         require_place(transaction, key)
-    statement = total_statement(transaction.dialect.name)
-    total = transaction.value(statement.sql, statement.bind(Binding()))
+    total: int = transaction.execute(sa.select(sa.func.coalesce(sa.func.sum(File.size), 0))).scalar_one()
     if total + size - (existing.size if existing is not None else 0) > total_max:
         raise NoRoomForFile(f"There is no room: all files together have at most {total_max} bytes.")
 
 
 def require_place(transaction: Transaction, key: FileKey) -> None:
-    statement = count_statement(transaction.dialect.name, key.column)
-    if transaction.value(statement.sql, statement.bind(Binding(parameters={"row_id": key.row_id}))) >= ROW_FILES_MAX:
+    count = sa.select(sa.func.count()).select_from(File).where(File.__table__.c[key.column] == key.row_id)
+    if transaction.execute(count).scalar_one() >= ROW_FILES_MAX:
         raise NoRoomForFile(f"There is no room: a row has at most {ROW_FILES_MAX} files.")
 
 
@@ -271,24 +407,11 @@ def files_statement(database: str, rule: AccessRule) -> Statement:
 
 
 @cache
-def parent_statement(database: str, rule: AccessRule, bucket: str) -> Statement:
-    """Return the statement for whether the caller may write files of one visible row."""
+def parent_statement(database: str, rule: AccessRule, bucket: str, *, adds_only: bool) -> Statement:
+    """Return the statement for whether the caller may write, or only add, files of one visible row."""
     planner = Planner(DIALECTS[database], rule)
     row, scope = planner.scoped(catalog().relations[bucket])
     file = RowExpressions({COLUMNS[bucket]: row.c.id, "client_id": row.c.client_id}, catalog().relations[TABLE].table)
-    is_writable = FILE_WRITES[rule.profile.role](rule.profile, file)
+    rights = FILE_ADDITIONS if adds_only else FILE_WRITES
+    is_writable = rights[rule.profile.role](rule.profile, file)
     return planner.finish(sa.select(sa.case((is_writable, 1), else_=0)).where(row.c.id == ROW_ID, scope))
-
-
-@cache
-def count_statement(database: str, column: str) -> Statement:
-    file = File.__table__.alias("file")
-    statement = sa.select(sa.func.count()).select_from(file).where(file.c[column] == parameter("row_id", sa.BigInteger))
-    return compile_statement(statement, DIALECTS[database].sa_dialect)
-
-
-@cache
-def total_statement(database: str) -> Statement:
-    file = File.__table__.alias("file")
-    statement = sa.select(sa.func.coalesce(sa.func.sum(file.c.size), 0))
-    return compile_statement(statement, DIALECTS[database].sa_dialect)

@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from access.caller import Caller
 from engine import execute
-from engine.interface.transaction import Transaction
-from engine.query.catalog import Relation
-from engine.query.constraints import (
+from engine.interface.database import Transaction
+from engine.query.catalog import (
     CheckViolation,
     ForeignKeyViolation,
     NotNullViolation,
+    Relation,
     UniqueViolation,
     unique_indexes,
 )
 from engine.query.shape import SHORT_CHARACTERS_MAX, Column, Filter, Node, Query, Shape
 from engine.query.statement import Binding
-from engine.query.write import plan as write_plan
-from engine.query.write.constraint_diagnosis import is_allowed
-from engine.query.write.insert import Insertion, InsertRows
-from engine.query.write.row_security import row_violation
-from engine.query.write.upsert import SameRowTwice
-from inspections.imports.mapping import BUILDINGS, CHECKS, FINDINGS, INSPECTIONS, READINGS, SCHEDULES
+from engine.query.write import statements
+from engine.query.write.insert import Insertion, InsertRows, SameRowTwice
+from engine.query.write.rules import Key, is_allowed, row_violation
+from inspections.faults import RowExists
 from inspections.imports.rows import ImportRow, ProblemLog
+from inspections.imports.sources import BUILDINGS, CHECKS, FINDINGS, FOUND_AT, INSPECTIONS, READINGS, SCHEDULES
 from inspections.writes import read_rows
 from models.types import TEXT, Bound
 
@@ -48,6 +48,9 @@ NUMBERED: Final[Mapping[str, str]] = {READINGS: "reading_no"}
 """Columns without which the natural key says nothing. Then all columns of the file are the key."""
 
 ROWS_MAX: Final = 2**62
+
+BY_FILE_ID: Final = ("id",)
+"""The key that compares rows by the ids of the file, which an import does not write."""
 
 RowKey = tuple[Bound, ...]
 
@@ -86,6 +89,13 @@ class Batch:
             lines=tuple(row.line for row in rows),
         )
 
+    def with_service_values(self, insertion: Insertion) -> Insertion:
+        """Return the insertion of the new rows with the values that no file has. A finding may precede its visit."""
+        names = tuple(dict.fromkeys(name for row in self.new for name in row.service_values))
+        rows = [{**values, **row.service_values} for values, row in zip(insertion.rows, self.new, strict=True)]
+        vouched = frozenset(names) | ({FOUND_AT} & {*insertion.columns})
+        return replace(insertion, rows=rows, columns=(*insertion.columns, *names), service_columns=vouched)
+
     def value(self, position: int, name: str) -> Bound:
         place = self.place.get(name)
         return None if place is None else self.values.values[position][place]
@@ -100,19 +110,19 @@ class Batch:
         self.check_references(allowed)
         self.compare([position for position in allowed if self.rows[position].is_valid])
 
-    def write(self) -> int:
-        """Insert the new rows, and return their number."""
+    def write(self) -> list[Key]:
+        """Insert the new rows, and return their keys."""
         if not self.new:
-            return 0
+            return []
         result = execute.insert(
             self.transaction,
             self.caller.rule,
             self.binding,
             relation=self.relation,
-            insertion=self.insertion_of(self.new),
+            insertion=self.with_service_values(self.insertion_of(self.new)),
             shape=None,
         )
-        return result.inserted
+        return result.keys
 
     # Problems
 
@@ -125,7 +135,7 @@ class Batch:
     def check_rule(self) -> list[int]:
         """Return the positions of the rows that the access rule allows."""
         tenant = self.relation.model.tenant or ""
-        plan = write_plan.plan_insert(
+        plan = statements.plan_insert(
             self.transaction.dialect.name,
             self.relation.name,
             self.values.columns,
@@ -179,18 +189,42 @@ class Batch:
         new: list[int] = []
         for key, group in self.keys_of(positions):
             new += self.compare_by(key, group) if key else group
+        new = self.compare_ids(new)
         self.check_uniques(sorted(new))
         self.new = [self.rows[each] for each in sorted(new) if self.rows[each].is_valid]
 
     def keys_of(self, positions: Sequence[int]) -> Iterator[tuple[tuple[str, ...], list[int]]]:
         """Yield the key of rows, and their positions."""
         if self.key is not None:
-            yield self.key, list(positions)
+            yield () if self.key == BY_FILE_ID else self.key, list(positions)
             return
         numbered = NUMBERED.get(self.relation.name)
         natural = [each for each in positions if numbered is None or self.value(each, numbered) is not None]
         yield NATURAL_KEYS[self.relation.name], natural
         yield self.named, sorted({*positions} - {*natural})
+
+    def compare_ids(self, positions: Sequence[int]) -> list[int]:
+        """Return the positions of the rows without the id of an existing row.
+
+        A row with such an id came out of this database. With the key `id` it exists. By default it is an error, since
+        the import would write a second row. Another key decides by itself.
+        """
+        if self.key not in (None, BY_FILE_ID):
+            return list(positions)
+        ids = {str(self.rows[each].file_id) for each in positions if self.rows[each].file_id is not None}
+        if not ids:
+            return list(positions)
+        existing = {int(row["id"]) for row in self.select(("id",), {"id": ids})}
+        new: list[int] = []
+        for position in positions:
+            row = self.rows[position]
+            if row.file_id not in existing:
+                new.append(position)
+            elif self.key == BY_FILE_ID:
+                self.already += 1
+            else:
+                self.log.add_of_file(row.line, "id", str(row.file_id), RowExists(self.relation.name, row.file_id))
+        return new
 
     def compare_by(self, key: tuple[str, ...], positions: Sequence[int]) -> list[int]:
         """Return the positions of the rows that are new by a key.
@@ -224,17 +258,21 @@ class Batch:
         columns = {name: {self.value(position, name) for position in positions} for name in key}
         complete = {name: values for name, values in columns.items() if None not in values}
         short = {name: values for name, values in complete.items() if self.relation.attributes[name].type is not TEXT}
-        filtered = {name: tuple(map(str, values)) for name, values in (short or complete).items()}
+        rows = self.select(key, {name: set(map(str, values)) for name, values in (short or complete).items()})
+        return Counter(tuple(map(row.get, key)) for row in rows)
+
+    def select(self, columns: tuple[str, ...], among: Mapping[str, Collection[str]]) -> Iterator[dict[str, Any]]:
+        """Yield columns of the rows that the caller reads, and whose columns are among these values."""
         conditions = tuple(
             Filter(name, "in", value=place, is_long=any(len(each) > SHORT_CHARACTERS_MAX for each in values))
-            for place, (name, values) in enumerate(filtered.items())
+            for place, (name, values) in enumerate(among.items())
         )
-        query = Query(Shape(Node(tuple(map(Column, key)), conditions)), tuple(filtered.values()))
+        query = Query(Shape(Node(tuple(map(Column, columns)), conditions)), tuple(map(tuple, among.values())))
         binding = Binding(query.values, self.caller.parameters, ROWS_MAX)
         selected = execute.select(
             self.transaction, self.caller.rule, binding, relation=self.relation, query=query, count=False
         )
-        return Counter(tuple(map(json.loads(row).get, key)) for row in selected.rows)
+        return map(json.loads, selected.rows)
 
     @property
     def uniques(self) -> dict[str, tuple[str, ...]]:
@@ -247,7 +285,7 @@ class Batch:
         for name, columns in self.uniques.items():
             if not set(columns) <= set(self.named):
                 continue
-            plan = write_plan.plan_upsert(
+            plan = statements.plan_upsert(
                 self.transaction.dialect.name,
                 self.relation.name,
                 self.values.columns,

@@ -1,29 +1,53 @@
-"""The rows of a file: the values of each line by field, the calibration checks, and the problems of cells."""
+"""The rows of a file: the values of each line by field, and the problems of cells.
+
+Readings of a file without times get times between two given ones, in the order of the file. A file may have the rows of
+several jobs, each of which belongs to a visit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Final
 
-from engine.interface.transaction import Transaction
-from engine.query.catalog import Attribute, Relation
+from engine.interface.database import Transaction
+from engine.query.catalog import Attribute, Relation, catalog
 from engine.query.statement import Binding
-from engine.query.write.domain_rules import DOMAIN_RULES
 from engine.query.write.row_layout import convert_value
-from inspections.faults import SkippedLines, UnfitCell
-from inspections.imports.cells import read_cell, read_date, read_measurement, require_unit
-from inspections.imports.mapping import FOUND_ON, PART, UNIT, ColumnMapping, FileColumn
-from inspections.imports.reader import FileTable
-from models.errors import Fault
-from models.types import TIMESTAMP, Bound
+from inspections.faults import InvalidImport, SkippedLines, UnfitCell
+from inspections.imports.reader import CELLS_MAX, ColumnMapping, FileColumn, FileTable
+from inspections.imports.sources import (
+    ALTERNATIVE_FIELDS,
+    CLASS,
+    CLOSED_ON,
+    FILE_FIELDS,
+    FINDINGS,
+    FOUND_AT,
+    JOB,
+    MEASURED,
+    PART,
+    POINT,
+    READINGS,
+    SHARE,
+    TAKEN_AT,
+    UNIT,
+    YMD,
+    add_deadline,
+    read_cell,
+    read_date,
+    read_measurement,
+    read_percent,
+    read_result,
+    require_unit,
+    skip_reason,
+)
+from models.types import Bound, Fault, read_timestamp, write_timestamp
 
 PROBLEMS_MAX: Final = 200
 VALUE_CHARACTERS_MAX: Final = 200
-MEASURED: Final = "lead_mg_cm2"
-CHECK_WORDS: Final = frozenset({"cal", "calibrate", "calibration", "cal check", "calibration check"})
-"""The components of lines that measure the standard of the instrument."""
+ID: Final = "id"
+ID_DIGITS_MAX: Final = 18
 READINGS_OF_CHECK: Final = ("first", "second", "third")
 
 
@@ -38,24 +62,40 @@ class ImportProblem:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class SkippedLine:
+    """A line of the file that is no row of the target, and why."""
+
+    line: int
+    reason: str
+
+
 @dataclass(slots=True, eq=False)
 class ImportRow:
-    """A line of the file with its values by field. `invalid` are the fields whose cells have no value."""
+    """A line of the file with its values by field. `invalid` are the fields whose cells have no value.
+
+    `file_values` are those of fields that are no columns of the target, and `service_values` those that the service
+    gives to columns of its own. `file_id` is the id of the row that the file was exported from.
+    """
 
     line: int
     cells: Sequence[str]
     mapping: ColumnMapping
     values: dict[str, Bound] = field(default_factory=dict)
+    file_values: dict[str, Bound] = field(default_factory=dict)
+    service_values: dict[str, Bound] = field(default_factory=dict)
+    file_id: int | None = None
     invalid: set[str] = field(default_factory=set)
     is_valid: bool = True
 
     def place(self, name: str) -> tuple[int, str | None, str | None]:
-        """Return the line, the column that fills a field, and its cell."""
+        """Return the line, the first column with a cell that fills a field, and this cell."""
         columns = self.mapping.columns.get(name)
         if not columns:
             value = self.values.get(name)
             return self.line, name or None, None if value is None else str(value)
-        return self.line, columns[0].name, cell_of(self.cells, columns[0])
+        column = next((each for each in columns if cell_of(self.cells, each)), columns[0])
+        return self.line, column.name, cell_of(self.cells, column)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,12 +111,14 @@ class CheckRow(ImportRow):
 
 
 class ProblemLog:
-    """The problems of a file. The first PROBLEMS_MAX are listed."""
+    """The problems of a file, and the lines that it skips. The first PROBLEMS_MAX of each are listed."""
 
     def __init__(self) -> None:
         self.total = 0
         self.listed: list[ImportProblem] = []
         self.of_defaults: set[tuple[str, type[Fault]]] = set()
+        self.skipped_total = 0
+        self.skipped: list[SkippedLine] = []
 
     def add(self, row: ImportRow, name: str, fault: Fault) -> None:
         """Add an error of a field. A default is a value of every line, so its error is listed once."""
@@ -88,8 +130,24 @@ class ProblemLog:
         self.total += 1
         self.list(*row.place(name), fault)
 
-    def warn(self, line: int, message: str) -> None:
-        self.list(line, None, None, SkippedLines(message))
+    def add_of_file(self, line: int, column: str, value: str | None, fault: Fault) -> None:
+        """Add an error of a column or of several lines."""
+        self.total += 1
+        self.list(line, column, value, fault)
+
+    def add_of_column(self, rows: Sequence[ImportRow], name: str, fault: Fault) -> None:
+        """Add one error of a field of several lines, with the place of the first one that has a value."""
+        first = next((row for row in rows if name in row.values or name in row.file_values), rows[0])
+        self.total += 1
+        self.list(*first.place(name), fault)
+
+    def warn(self, line: int, column: str | None, value: str | None, message: str) -> None:
+        self.list(line, column, value, SkippedLines(message))
+
+    def skip(self, line: int, reason: str) -> None:
+        self.skipped_total += 1
+        if len(self.skipped) < PROBLEMS_MAX:
+            self.skipped.append(SkippedLine(line, reason))
 
     def list(self, line: int, column: str | None, value: str | None, fault: Fault) -> None:
         if len(self.listed) < PROBLEMS_MAX:
@@ -107,47 +165,93 @@ def text_of(cells: Sequence[str], columns: Sequence[FileColumn]) -> str:
     """Return the text of a field to which one or several columns contribute."""
     if len(columns) == 1 and columns[0].source.part == PART:
         return cell_of(cells, columns[0])
+    if columns[0].source.field in ALTERNATIVE_FIELDS:
+        return next(filter(None, (cell_of(cells, each) for each in columns)), "")
     parts = ((each, cell_of(cells, each)) for each in columns)
     return "".join(each.source.part.format(text) for each, text in parts if text).strip(", ")
+
+
+def read_id(text: str) -> int | None:
+    """Return the id of a cell; None if it is none.
+
+    >>> read_id(" 17 "), read_id("A17")
+    (17, None)
+    """
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX else None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """The order of dates, and the decimal mark."""
+
+    date_format: str = YMD
+    decimal: str = POINT
 
 
 class RowReader:
     """Reads the rows of a table for a relation. `binding` has the time zone of times without an offset."""
 
     def __init__(
-        self, transaction: Transaction, relation: Relation, binding: Binding, date_format: str, log: ProblemLog
+        self, transaction: Transaction, relation: Relation, binding: Binding, file_format: FileFormat, log: ProblemLog
     ) -> None:
         self.transaction = transaction
         self.relation = relation
         self.binding = binding
-        self.date_format = date_format
+        self.format = file_format
         self.log = log
 
-    def read(self, table: FileTable, mapping: ColumnMapping, defaults: Mapping[str, Bound]) -> list[ImportRow]:
-        rows = [ImportRow(line.number, line.cells, mapping) for line in table.lines]
+    def read(
+        self,
+        table: FileTable,
+        mapping: ColumnMapping,
+        defaults: Mapping[str, Bound],
+        left_out: Collection[int] = frozenset(),
+    ) -> list[ImportRow]:
+        """Return the rows of the lines. `left_out` are the numbers of the lines that the caller does not want."""
+        rows: list[ImportRow] = []
+        id_place = next((place for place, name in enumerate(table.header) if name.lower() == ID), CELLS_MAX)
         converted: dict[str, dict[str, dict[str, Bound] | Fault]] = {name: {} for name in mapping.columns}
-        for row in rows:
-            if any(map(str.strip, row.cells[len(table.header) :])):
-                number = len(row.cells)
+        for line in table.lines:
+            texts = {name: text_of(line.cells, columns) for name, columns in mapping.columns.items()}
+            reason = "left out as asked" if line.number in left_out else None
+            if reason is None and self.relation.name == READINGS:
+                reason = skip_reason(texts)
+            if reason is not None:
+                self.log.skip(line.number, reason)
+                continue
+            row = ImportRow(line.number, line.cells, mapping)
+            row.file_id = read_id(line.cells[id_place]) if id_place < len(line.cells) else None
+            rows.append(row)
+            if any(map(str.strip, line.cells[len(table.header) :])):
+                number = len(line.cells)
                 self.log.add(row, "", UnfitCell(f"{number} cells, and the header has {len(table.header)}"))
             for name, columns in mapping.columns.items():
-                text = text_of(row.cells, columns)
-                if text:
+                if text := texts[name]:
                     known = converted[name]
                     if text not in known:
                         known[text] = self.convert(name, columns[0], text)
                     self.store(row, name, known[text])
-            if FOUND_ON in row.values:
-                self.add_deadline(row)
             row.values = {**defaults, **row.values}
+            if self.relation.name == FINDINGS and "due_at" not in row.invalid:
+                self.add_deadline(row)
         return rows
+
+    def add_deadline(self, row: ImportRow) -> None:
+        try:
+            add_deadline(self.transaction, row.values, row.file_values)
+        except Fault as fault:
+            self.log.add(row, FOUND_AT, fault)
 
     def store(self, row: ImportRow, name: str, found: dict[str, Bound] | Fault) -> None:
         if isinstance(found, Fault):
             row.invalid.add(name)
             self.log.add(row, name, found)
-        else:
-            row.values |= {field: value for field, value in found.items() if field == name or field not in row.values}
+            return
+        for field_name, value in found.items():
+            values = row.values if field_name in self.relation.attributes else row.file_values
+            if field_name == name or field_name not in values:
+                values[field_name] = value
 
     def convert(self, name: str, column: FileColumn, text: str) -> dict[str, Bound] | Fault:
         """Return the values by field that a text stands for, or its fault."""
@@ -157,68 +261,115 @@ class RowReader:
             return fault
 
     def values_of(self, name: str, column: FileColumn, text: str) -> dict[str, Bound]:
-        if name == UNIT and name not in self.relation.attributes:
-            require_unit(text)
-            return {}
-        if name == FOUND_ON:
-            return {name: TIMESTAMP.read_json(read_date(text, self.date_format))}
-        attribute = self.relation.attributes[name]
-        if name == MEASURED:
-            number, qualifier, result = read_measurement(text)
+        attribute = self.relation.attributes.get(name)
+        if attribute is None:
+            if name == UNIT:
+                require_unit(text)
+            elif name == CLOSED_ON:
+                return {name: read_timestamp(read_date(text, self.format.date_format), self.binding.zone)}
+            return {name: text}
+        if name in (MEASURED, SHARE):
+            number, qualifier, result = self.measurement_of(name, column.unit, text)
             found = {name: number, "qualifier": qualifier, "result": result}
             return {each: self.stored(self.relation.attributes[each], value) for each, value in found.items() if value}
-        text = column.source.words.get(text.lower(), text)
-        return {name: self.stored(attribute, read_cell(attribute, text, self.date_format))}
+        if name == "result" and self.relation.name == READINGS:
+            return {name: read_result(text)}
+        word = text.lower()
+        known = {CLASS: word} if word in column.source.words else {}
+        text = column.source.words.get(word, text)
+        value = read_cell(attribute, text, self.format.date_format, self.format.decimal)
+        return {name: self.stored(attribute, value), **known}
+
+    def measurement_of(self, name: str, unit: str, text: str) -> tuple[str | None, str | None, str | None]:
+        """Return the number, the qualifier and the result of a measurement in a column with this unit."""
+        if name == SHARE:
+            return read_percent(text, self.format.decimal, unit)
+        require_unit(unit)
+        return read_measurement(text, self.format.decimal)
 
     def stored(self, attribute: Attribute, value: Bound) -> Bound:
         return convert_value(attribute, value, self.binding)
 
-    def add_deadline(self, row: ImportRow) -> None:
-        """Give a finding without a deadline that of the day on which it was made."""
-        found = row.values.pop(FOUND_ON)
-        if "due_at" not in row.values and "due_at" not in row.invalid:
-            rule, known = DOMAIN_RULES[self.relation.name], {**row.values, "created_at": found}
-            [row.values["due_at"]] = rule.defaults(self.transaction, self.binding, "due_at", [known])
+
+BY_ORDER: Final = "time_is_by_order"
+"""The column that says so."""
 
 
-def split_checks(rows: Sequence[ImportRow], log: ProblemLog) -> tuple[list[ImportRow], list[CheckRow]]:
-    """Return the readings, and the calibration checks: successive lines of one instrument, in threes.
+def spread_times(rows: Sequence[ImportRow], start: datetime.datetime, end: datetime.datetime) -> None:
+    """Give a time to the rows that have none: between their neighbours with a time, or else from `start` to `end`.
 
-    Other numbers of lines are left out with a warning, since a check has three readings.
+    Raise InvalidImport if the end precedes the start.
     """
-    readings: list[ImportRow] = []
-    checks: list[CheckRow] = []
-    for instrument, group in groupby(rows, key=instrument_of_check):
-        lines = list(group)
-        if instrument is None:
-            readings += lines
+    if end < start:
+        raise InvalidImport("p_taken_to precedes p_taken_from")
+    untimed: list[ImportRow] = []
+    before: datetime.datetime | None = None
+    for row in rows:
+        if TAKEN_AT in row.invalid:
             continue
-        rest = len(lines) % len(READINGS_OF_CHECK)
-        if rest:
-            left_out = ", ".join(str(each.line) for each in lines[-rest:])
-            log.warn(lines[-rest].line, f"a calibration check has 3 readings: line {left_out} is not imported")
-        whole = lines[: len(lines) - rest]
-        checks += [check_of(whole[place : place + 3], log) for place in range(0, len(whole), 3)]
-    return readings, checks
+        if row.values.get(TAKEN_AT) is None:
+            untimed.append(row)
+            continue
+        known = datetime.datetime.fromisoformat(str(row.values[TAKEN_AT]))
+        spread_between(untimed, before, known, start, end)
+        untimed, before = [], known
+    spread_between(untimed, before, None, start, end)
 
 
-def instrument_of_check(row: ImportRow) -> tuple[Bound, Bound] | None:
-    """Return the inspection and the instrument of a calibration line; None for any other line."""
-    if str(row.values.get("component", "")).lower() not in CHECK_WORDS:
-        return None
-    return row.values.get("inspection_id"), row.values.get("gun_id")
+def spread_between(
+    rows: Sequence[ImportRow],
+    before: datetime.datetime | None,
+    after: datetime.datetime | None,
+    start: datetime.datetime,
+    end: datetime.datetime,
+) -> None:
+    """Give equal intervals to rows between two readings. A missing neighbour is the start or the end itself."""
+    low = before or start
+    high = max(after or end, low)
+    steps = len(rows) - 1 + (before is not None) + (after is not None)
+    step = (high - low) / max(steps, 1)
+    for place, row in enumerate(rows, start=int(before is not None)):
+        moment = low + step * place
+        if step >= datetime.timedelta(seconds=1):
+            moment = moment.replace(microsecond=0)
+        row.values[TAKEN_AT] = write_timestamp(moment.astimezone(datetime.UTC))
+        row.service_values[BY_ORDER] = True
 
 
-def check_of(lines: Sequence[ImportRow], log: ProblemLog) -> CheckRow:
-    """Return the calibration check of three lines. A qualifier has no place in a mean."""
-    first = lines[0]
-    check = CheckRow(first.line, first.cells, first.mapping, readings=lines)
-    check.values = {name: first.values.get(name) for name in ("inspection_id", "gun_id", "taken_at")}
-    for name, line in zip(READINGS_OF_CHECK, lines, strict=True):
-        check.values[name] = line.values.get(MEASURED)
-        check.invalid |= {name} if MEASURED in line.invalid else set()
-        check.is_valid = check.is_valid and line.is_valid
-        if line.values.get("qualifier") is not None:
-            log.add(check, name, UnfitCell("a calibration reading is a number"))
-    check.invalid |= first.invalid
-    return check
+PARENT: Final = "inspection_id"
+NAMED_MAX: Final = 20
+
+
+def split_jobs(
+    target: str, rows: Sequence[ImportRow], visits: Mapping[str, Bound] | None, log: ProblemLog
+) -> list[str]:
+    """Give the rows of each job its visit, and return the jobs of a file that has several or whose visits are given.
+
+    Raise InvalidImport for a job that no line has, and for a target whose rows belong to no visit.
+    """
+    jobs = list(dict.fromkeys(str(row.file_values[JOB]) for row in rows if JOB in row.file_values))
+    if visits is None:
+        if len(jobs) > 1:
+            log.add_of_column(rows, JOB, several_jobs(jobs))
+        return jobs if len(jobs) > 1 else []
+    if JOB not in FILE_FIELDS.get(target, ()):
+        raise InvalidImport("p_split sends rows to visits, and the rows of this target belong to none")
+    unknown = next((name for name in visits if name not in jobs), None)
+    if unknown is not None:
+        raise InvalidImport(f'no line of the file has the job "{unknown[:200]}"')
+    attribute = catalog().relations[target].attributes[PARENT]
+    ids = {name: attribute.type.read_json(visit) for name, visit in visits.items()}
+    for row in rows:
+        job = row.file_values.get(JOB)
+        if job in ids:
+            row.values[PARENT] = ids[str(job)]
+        else:
+            message = "the line has no job" if job is None else f'p_split has no visit of the job "{str(job)[:200]}"'
+            log.add(row, JOB, UnfitCell(message))
+    return jobs
+
+
+def several_jobs(jobs: Sequence[str]) -> UnfitCell:
+    named = ", ".join(f'"{each[:60]}"' for each in jobs[:NAMED_MAX])
+    more = f" and {len(jobs) - NAMED_MAX} more" if len(jobs) > NAMED_MAX else ""
+    return UnfitCell(f"the column has several values: {named}{more}. Say the visit of each (p_split)")

@@ -18,7 +18,7 @@ from icalendar import Calendar, Event, vDuration
 
 from access.caller import Caller
 from access.policy import CALENDAR_VISITS, AccessRule
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Statement
 from inspections.reporting.counts import CountPlanner, shortened

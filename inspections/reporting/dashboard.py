@@ -1,26 +1,28 @@
-"""The numbers of the dashboard, over the rows that a row rule shows.
+"""The numbers of the dashboard, over the rows that a row rule shows, and the first steps in an empty database.
 
-The fields of `Dashboard` are the keys of the response, in that order. docs/decisions/0017 gives the cost.
+The fields of `Dashboard` are the keys of the response, in that order. docs/decisions/0017 gives the cost. The steps
+lead to the first inspection and its reader, and say which of them are done.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache, partial
+from typing import Final
 
 import sqlalchemy as sa
 
 from access.caller import Caller, VisibleRows
-from access.functions import function
+from access.decorators import function
 from access.roles import EVERY_ROLE
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.interface.versioned_cache import size_of
 from engine.query.dialect.registry import DIALECTS
-from engine.query.rule import Rule
-from engine.query.statement import Statement
-from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, fetch_rows
-from inspections.reporting.status_counts import read_status_counts
+from engine.query.statement import Rule, Statement
+from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, fetch_rows, read_status_counts
 from models import Building, Finding
+from models.finding_move import UNRESOLVED
 from models.vocabulary import OPEN
 
 ANY_FINDING = "SELECT 1 FROM findings LIMIT 1"
@@ -38,8 +40,9 @@ class Dashboard:
     last_inspection: the latest day, up to today, of a completed or failed inspection.
     next_inspection: the earliest day, from today, of a scheduled inspection.
     An inspection without a date counts in none of these.
-    open_findings: with the status open.
+    open_findings: neither verified nor waived.
     findings_overdue: with the status open, and a deadline before now. The number is at most a minute old.
+    total_buildings, open_findings and findings_overdue leave out closed buildings. The other counts are the record.
     """
 
     total_inspections: int
@@ -78,7 +81,9 @@ def count_dashboard(transaction: Transaction, visible: VisibleRows) -> tuple[Das
     counts, findings = read_status_counts(transaction, visible), count_findings(transaction, visible)
     dashboard = Dashboard(
         total_inspections=counts.total,
-        total_buildings=transaction.value(buildings.sql, buildings.bind(visible.binding())),
+        total_buildings=transaction.value(
+            buildings.sql, buildings.bind(visible.binding(today=transaction.today.isoformat()))
+        ),
         by_status=counts.by_status(),
         by_type=counts.by_type(),
         overdue=counts.overdue,
@@ -122,7 +127,9 @@ def count_findings(transaction: Transaction, visible: VisibleRows) -> FindingCou
     if transaction.value(ANY_FINDING) is None:
         return FindingCounts()
     statement = plan_findings_count(transaction.dialect.name, visible.rule)
-    ((number, overdue, next_due),) = fetch_rows(transaction, statement, visible.binding(now=transaction.now))
+    ((number, overdue, next_due),) = fetch_rows(
+        transaction, statement, visible.binding(now=transaction.now, today=transaction.today.isoformat())
+    )
     return FindingCounts(number, overdue or 0, next_due)
 
 
@@ -140,10 +147,11 @@ def refresh_findings(transaction: Transaction, visible: VisibleRows, counted: Fi
 
 @lru_cache(maxsize=PLANS_MAX)
 def plan_buildings(database: str, rule: Rule) -> Statement:
-    """Plan one row: the number of visible buildings."""
+    """Plan one row: the number of visible buildings that are not closed."""
     planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
-    return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope))
+    is_open = building.c.id.not_in(planner.closed_buildings())
+    return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope, is_open))
 
 
 @lru_cache(maxsize=PLANS_MAX)
@@ -151,8 +159,60 @@ def plan_findings_count(database: str, rule: Rule) -> Statement:
     """Plan one row: the number of visible open findings and of overdue ones, and the next deadline."""
     planner = CountPlanner(DIALECTS[database], rule)
     finding, scope = planner.visible(Finding)
-    due_at, now = finding.c.due_at, planner.named_parameter("now")
+    due_at, now, to_fix = finding.c.due_at, planner.named_parameter("now"), finding.c.status == OPEN
     counted = sa.select(
-        sa.func.count(), sa.func.sum(sa.case((due_at < now, 1), else_=0)), sa.func.min(sa.case((due_at >= now, due_at)))
+        sa.func.count(),
+        sa.func.sum(sa.case((sa.and_(to_fix, due_at < now), 1), else_=0)),
+        sa.func.min(sa.case((sa.and_(to_fix, due_at >= now), due_at))),
     )
-    return planner.finish(counted.select_from(finding).where(finding.c.status == OPEN, scope))
+    is_open = finding.c.status.in_([sa.literal_column(f"'{each}'") for each in UNRESOLVED])
+    is_in_use = finding.c.inspection_id.not_in(planner.inspections_of_closed_buildings())
+    return planner.finish(counted.select_from(finding).where(is_open, scope, is_in_use))
+
+
+class FirstStep(StrEnum):
+    """What a new database lacks, in the order in which it is made."""
+
+    CLIENT = "client"
+    BUILDING = "building"
+    USER = "user"
+    INSPECTOR = "inspector"
+    SIGN_IN = "sign_in"
+    INSPECTION = "inspection"
+    GRANT = "grant"
+
+
+QUERIES: Final = {
+    FirstStep.CLIENT: "SELECT 1 FROM clients LIMIT 1",
+    FirstStep.BUILDING: "SELECT 1 FROM buildings LIMIT 1",
+    FirstStep.USER: "SELECT 1 FROM users WHERE client_id IS NOT NULL LIMIT 1",
+    FirstStep.INSPECTOR: "SELECT 1 FROM inspectors LIMIT 1",
+    FirstStep.SIGN_IN: "SELECT 1 FROM inspectors WHERE user_id IS NOT NULL LIMIT 1",
+    FirstStep.INSPECTION: "SELECT 1 FROM inspections LIMIT 1",
+    FirstStep.GRANT: "SELECT 1 FROM client_manager_building_access UNION ALL"
+    " SELECT 1 FROM client_manager_inspection_access UNION ALL SELECT 1 FROM client_admin_building_access UNION ALL"
+    " SELECT 1 FROM client_admin_inspection_access LIMIT 1",
+}
+OPTIONAL: Final = FirstStep.SIGN_IN
+"""A step that neither keeps the list nor is the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """A step and whether it is done. `is_next` marks the first required step that is not."""
+
+    step: FirstStep
+    is_done: bool
+    is_next: bool
+
+
+def read_first_steps(transaction: Transaction) -> list[StepState]:
+    """Return the steps, or no steps once all but the optional one are done.
+
+    The answer counts every row, so show it only to a super admin.
+    """
+    done: dict[FirstStep, bool] = transaction.cached(
+        "first_steps", lambda: {step: transaction.value(sql) is not None for step, sql in QUERIES.items()}
+    )
+    following = next((step for step in FirstStep if not done[step] and step is not OPTIONAL), None)
+    return [StepState(step, done[step], step is following) for step in FirstStep] if following else []

@@ -10,12 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from access.caller import Caller, VisibleRows
-from access.functions import function
+from access.decorators import function
 from access.roles import EVERY_ROLE
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.query.dialect.registry import DIALECTS
-from engine.query.rule import Rule
-from engine.query.statement import Statement
+from engine.query.statement import Rule, Statement
 from inspections.reporting.counts import (
     LABELS_MAX,
     PLANS_MAX,
@@ -26,10 +25,13 @@ from inspections.reporting.counts import (
     over_all,
     shortened,
 )
-from models import Inspection, InspectionPlan, Schedule
+from models import Finding, Inspection, InspectionPlan, Schedule
+from models.finding_move import UNRESOLVED
+from models.vocabulary import COMPLETED, FAILED
 
 WEEK_DAYS = 7
 MONTH_DAYS = 30
+YEAR_DAYS = 365
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,10 @@ class DueSummary:
     booked_late: not late today, and dated on a day on which they will be late.
     by_type: all of them.
     oldest_overdue_days: for how many days the latest one has been late; null if none is.
+    failed_without_reinspection: failed inspections of the last 365 days after which the case has no round.
+    completed_with_open_findings: completed inspections of the last 365 days whose case has findings that are neither
+    verified nor waived.
+    No count has inspections of closed buildings.
     """
 
     today: str
@@ -51,6 +57,8 @@ class DueSummary:
     booked_late: int
     by_type: Counts
     oldest_overdue_days: int | None
+    failed_without_reinspection: int
+    completed_with_open_findings: int
 
 
 @function("get_due_summary", summary="The open inspections of schedules by their due dates", roles=EVERY_ROLE)
@@ -75,6 +83,9 @@ def count_due(transaction: Transaction, visible: VisibleRows, today: datetime.da
     rows = fetch_rows(transaction, statement, visible.binding(**days))
     _, _, total, overdue, due_today, due_7_days, due_30_days, booked_late, oldest = rows[0] if rows else EMPTY
     rest = total - sum(row[1] for row in rows)
+    neglected = plan_neglected(transaction.dialect.name, visible.rule)
+    since = {"today": days["today"], "year_ago": (today - datetime.timedelta(days=YEAR_DAYS)).isoformat()}
+    ((failed, completed),) = fetch_rows(transaction, neglected, visible.binding(**since))
     return DueSummary(
         today.isoformat(),
         overdue or 0,
@@ -84,6 +95,8 @@ def count_due(transaction: Transaction, visible: VisibleRows, today: datetime.da
         booked_late or 0,
         labelled(((row[0], row[1]) for row in rows), (), rest),
         (today - datetime.date.fromisoformat(oldest)).days if oldest is not None else None,
+        failed,
+        completed,
     )
 
 
@@ -110,6 +123,7 @@ def plan_due(database: str, rule: Rule) -> Statement:
         )
         .select_from(rows)
         .where(plan.c.outcome.is_(None), plan.c.schedule_id.is_not(None), plan_scope, scope)
+        .where(inspection.c.building_id.not_in(planner.closed_buildings()))
     )
     found = planner.dialect.materialized(open_plans).subquery("found").c
     counted = sa.func.count()
@@ -130,3 +144,47 @@ def plan_due(database: str, rule: Rule) -> Statement:
         over_all(sa.func.min, sa.case((late, found.last_day))),
     ).group_by(found.inspection_type)
     return planner.finish(totals.order_by(counted.desc(), found.inspection_type).limit(LABELS_MAX))
+
+
+@lru_cache(maxsize=PLANS_MAX)
+def plan_neglected(database: str, rule: Rule) -> Statement:
+    """Plan one row: the failed inspections without a later round, and the completed ones with open findings."""
+    planner = CountPlanner(DIALECTS[database], rule)
+    failed, scope = planner.visible(Inspection)
+    own, own_scope = planner.visible(InspectionPlan)
+    later, later_scope = planner.visible(InspectionPlan)
+    rows = failed.outerjoin(own, sa.and_(own.c.inspection_id == failed.c.id, own_scope))
+    has_round = sa.exists().where(
+        later.c.case_id == sa.func.coalesce(own.c.case_id, failed.c.id),
+        later.c.round > sa.func.coalesce(own.c.round, sa.literal_column("1")),
+        later_scope,
+    )
+    is_failed = failed.c.status == sa.literal_column(f"'{FAILED}'")
+    neglected = sa.select(sa.func.count()).select_from(rows).where(is_failed, scope, ~has_round)
+    neglected = neglected.where(
+        failed.c.date_visited >= planner.named_parameter("year_ago"),
+        failed.c.building_id.not_in(planner.closed_buildings()),
+    )
+    of_case = completed_visits(planner, by_case=True).union(completed_visits(planner, by_case=False)).subquery("found")
+    with_findings = sa.select(sa.func.count()).select_from(of_case)
+    return planner.finish(sa.select(neglected.scalar_subquery(), with_findings.scalar_subquery()))
+
+
+def completed_visits(planner: CountPlanner, *, by_case: bool) -> sa.Select[Any]:
+    """Return the ids of the completed inspections with open findings: of their case, or of their own."""
+    finding, finding_scope = planner.visible(Finding)
+    visit, scope = planner.visible(Inspection)
+    rows = finding.join(visit, visit.c.id == finding.c.inspection_id)
+    conditions = [scope, finding_scope]
+    if by_case:
+        plan, plan_scope = planner.visible(InspectionPlan)
+        of_case = finding.join(plan, plan.c.case_id == finding.c.case_id)
+        rows = of_case.join(visit, visit.c.id == plan.c.inspection_id)
+        conditions.append(plan_scope)
+    is_open = finding.c.status.in_([sa.literal_column(f"'{each}'") for each in UNRESOLVED])
+    is_completed = visit.c.status == sa.literal_column(f"'{COMPLETED}'")
+    in_use = sa.and_(
+        visit.c.date_visited >= planner.named_parameter("year_ago"),
+        visit.c.building_id.not_in(planner.closed_buildings()),
+    )
+    return sa.select(visit.c.id).select_from(rows).where(is_open, is_completed, in_use, *conditions)

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from inspections.lead.summary import outcome_of
-from inspections.lead.validity import DOUBTFUL, LATE, NO_CHECK, UNCONFIRMED
-from models.vocabulary import FINDING_STATUSES, LEAD, OPEN, POSITIVE, READING_METHODS, SEVERITIES
+from inspections.deadlines import days_late
+from inspections.lead.assessment import (
+    CONFLICT,
+    DOUBTFUL,
+    INVALID,
+    LATE,
+    NO_CHECK,
+    NO_VALUE,
+    OTHER_STANDARD,
+    OUT_OF_SERVICE,
+    OUTSIDE_VISIT,
+    UNCONFIRMED,
+    UNDECIDED,
+    UNKNOWN_GUN,
+    Assessed,
+)
+from inspections.lead.classification import Standard, grade, gravest
+from models.finding_move import FINDING_STATUSES
+from models.vocabulary import INCONCLUSIVE, LEAD, OPEN, POSITIVE, READING_METHODS, SEVERITIES, XRF
 
 Part = TypeVar("Part")
 Row = Mapping[str, Any]
@@ -18,9 +35,6 @@ Row = Mapping[str, Any]
 LEAD_REPORT: Final = LEAD
 FINDINGS_REPORT: Final = "findings"
 REPORT_KINDS: Final = (LEAD_REPORT, FINDINGS_REPORT)
-
-STANDARD_MG_CM2: Final = 1.0
-"""Lead-based paint has this much lead or more: 40 CFR 745.227(h)(1)."""
 
 REMARKS: Final[Mapping[str, str]] = {
     NO_CHECK: "No passed calibration check before it",
@@ -30,7 +44,18 @@ REMARKS: Final[Mapping[str, str]] = {
 }
 """By validity of a reading: what the report says beside it. A valid reading has no remark."""
 
-INVALID: Final = (NO_CHECK, LATE, DOUBTFUL)
+DOUBT_REMARKS: Final[Mapping[str, str]] = {
+    UNKNOWN_GUN: "Not compared with the limits of its instrument",
+    CONFLICT: "The stated result differs from the value",
+    UNDECIDED: "Inconclusive: counts as positive until it is decided",
+    OTHER_STANDARD: "Compared with limits of another standard",
+    OUT_OF_SERVICE: "The instrument was retired, or its service or leak test overdue",
+    OUTSIDE_VISIT: "Taken more than a day from the visit",
+    NO_VALUE: "No value",
+}
+"""By doubt of a reading: what the report says beside it."""
+
+BY_ORDER: Final = "Time by the order of the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +106,21 @@ class ReportedInspector:
 
 @dataclass(frozen=True, slots=True)
 class ReportedLimit:
-    """The limits of an instrument for a substrate, in mg/cm²."""
+    """Limits in mg/cm² that readings of an instrument in a mode were compared with, and the substrates of these."""
 
-    substrate: str
+    mode: str | None
+    substrates: tuple[str, ...]
     negative_below: float
     positive_from: float
+    limits_from: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedInstrument:
-    """An XRF instrument that a reading or a check names. One that the caller does not see has its number only."""
+    """An XRF instrument that a reading or a check names. An unknown one has its number and its limits only.
+
+    The limits are those that its readings keep, so that a later change of the instrument changes no report.
+    """
 
     gun_id: int
     make: str | None
@@ -99,8 +129,6 @@ class ReportedInstrument:
     mode: str | None
     sheet: str | None
     sheet_on: str | None
-    negative_below: float | None
-    positive_from: float | None
     check_minutes: int | None
     limits: tuple[ReportedLimit, ...]
 
@@ -124,7 +152,11 @@ class ReportedCheck:
 
 @dataclass(frozen=True, slots=True)
 class ReportedReading:
-    """A reading. `counts` is false for one that is void or not valid. `remark` says why, or what is still open."""
+    """A reading. `counts` is false for one that is void or not valid. `remark` says why, or what is still open.
+
+    `result` is the one that counts, by the value, the stated result, and the readings that confirm it.
+    `confirmed_by` has the ids of these, without void ones.
+    """
 
     id: int
     reading_no: int | None
@@ -138,19 +170,35 @@ class ReportedReading:
     substrate: str | None
     color: str | None
     condition: str | None
+    mode: str | None
     lead_mg_cm2: float | None
+    lead_percent: float | None
     qualifier: str | None
+    classification: str | None
+    negative_below: float | None
+    positive_from: float | None
+    limits_from: str | None
+    sample_no: str | None
+    lab_name: str | None
+    reported_on: str | None
+    confirms_id: int | None
+    confirmed_by: tuple[int, ...]
+    time_is_by_order: bool
     result: str | None
     voided: str | None
     note: str | None
     validity: str | None
+    doubts: tuple[str, ...]
     counts: bool
     remark: str | None
 
     @property
     def is_positive(self) -> bool:
-        """Whether the front of the report lists it: a positive reading that is not void, valid or not."""
-        return self.result == POSITIVE and self.voided is None
+        """Whether the front of the report lists it: a positive reading that is not void, valid or not.
+
+        An inconclusive reading counts as positive until it is decided.
+        """
+        return self.result in (POSITIVE, INCONCLUSIVE) and self.voided is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +220,10 @@ class ReportedFile:
 
 @dataclass(frozen=True, slots=True)
 class ReportedFinding:
-    """A finding of the case. `is_late`: it is open after its deadline."""
+    """A finding of the case. `is_late`: it is open after its deadline.
+
+    `days_late` counts the begun days from the deadline to the correction, and to now while the finding is open.
+    """
 
     id: int
     inspection_id: int
@@ -182,7 +233,10 @@ class ReportedFinding:
     description: str
     severity: str
     status: str
-    due_at: str
+    found_at: str
+    due_at: str | None
+    fixed_at: str | None
+    days_late: int | None
     closed_at: str | None
     created_at: str
     is_late: bool
@@ -222,13 +276,30 @@ class LeadReport(InspectionReport):
 
     rule: str
     citation: str
-    standard_mg_cm2: float
+    standard: Standard | None
+    standard_percent: Standard | None
     is_complete: bool
     gaps: tuple[ReportGap, ...]
     positives: tuple[ReportedReading, ...]
     instruments: tuple[ReportedInstrument, ...]
     checks: tuple[ReportedCheck, ...]
     readings: tuple[ReportedReading, ...]
+
+    @property
+    def doubts(self) -> Counter[str]:
+        """The number of readings that count, by their doubts."""
+        return Counter(doubt for each in self.readings if each.counts for doubt in each.doubts)
+
+    @property
+    def labels(self) -> dict[int, str]:
+        """The number of each reading by its id. A reading without a number of its own has its id."""
+        numbers = Counter(each.reading_no for each in self.readings)
+        return {
+            each.id: f"id {each.id}"
+            if each.reading_no is None or numbers[each.reading_no] > 1
+            else f"{each.reading_no}"
+            for each in self.readings
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +327,46 @@ def reported_owner(details: Row, client: Row) -> ReportedOwner:
     return pick(ReportedOwner, client)
 
 
-def reported_reading(row: Row, validity: str | None) -> ReportedReading:
-    """Return a reading. Only readings of XRF instruments that are not void have a validity."""
+def reported_reading(row: Row, assessed: Assessed | None, confirmed_by: Sequence[int] = ()) -> ReportedReading:
+    """Return a reading. A void one is not assessed. Only readings of XRF instruments have a validity."""
     voided = row["voided"] or None
-    remark = f"Void: {voided}" if voided is not None else REMARKS.get(validity or "")
+    validity, doubts = (assessed.validity, assessed.doubts) if assessed is not None else (None, ())
+    result = assessed.result if assessed is not None else gravest((row["classification"], grade(row["result"])))
+    remarks = remarks_of(validity, doubts)
+    if row["time_is_by_order"]:
+        remarks.append(BY_ORDER)
+    remark = f"Void: {voided}" if voided is not None else "; ".join(remarks) or None
     counts = voided is None and validity not in INVALID
-    return pick(ReportedReading, row, validity=validity, remark=remark, counts=counts, result=outcome_of(row))
+    return pick(
+        ReportedReading,
+        row,
+        validity=validity,
+        doubts=doubts,
+        remark=remark,
+        counts=counts,
+        result=result,
+        confirmed_by=tuple(confirmed_by),
+        time_is_by_order=bool(row["time_is_by_order"]),
+    )
+
+
+def remarks_of(validity: str | None, doubts: Iterable[str]) -> list[str]:
+    """Return what is wrong with a reading, in words."""
+    remarks = (REMARKS.get(validity or ""), *map(DOUBT_REMARKS.get, doubts))
+    return [each for each in remarks if each is not None]
+
+
+def reported_limits(rows: Iterable[Row]) -> tuple[ReportedLimit, ...]:
+    """Return the different limits that XRF readings keep, with the modes and substrates of the readings."""
+    found: dict[tuple[Any, ...], dict[str, None]] = {}
+    for row in rows:
+        if row["method"] == XRF and row["positive_from"] is not None:
+            limits = row["mode"], row["negative_below"], row["positive_from"], row["limits_from"]
+            found.setdefault(limits, {}).update({row["substrate"]: None} if row["substrate"] else {})
+    return tuple(
+        ReportedLimit(mode, tuple(substrates), below, above, limits_from)
+        for (mode, below, above, limits_from), substrates in found.items()
+    )
 
 
 def front_of(readings: Sequence[ReportedReading]) -> tuple[ReportedReading, ...]:
@@ -275,8 +380,11 @@ def reported_files(rows: Sequence[Row]) -> tuple[ReportedFile, ...]:
 
 
 def reported_finding(row: Row, now: datetime.datetime, files: Sequence[Row]) -> ReportedFinding:
-    is_late = row["status"] == OPEN and datetime.datetime.fromisoformat(row["due_at"]) < now
-    return pick(ReportedFinding, row, is_late=is_late, files=reported_files(files))
+    late = row["days_late"]
+    if row["status"] == OPEN and row["due_at"] is not None:
+        late = days_late(now, datetime.datetime.fromisoformat(row["due_at"]))
+    is_late = row["status"] == OPEN and bool(late)
+    return pick(ReportedFinding, row, days_late=late, is_late=is_late, files=reported_files(files))
 
 
 def by_severity(findings: Sequence[ReportedFinding]) -> tuple[FindingsOfSeverity, ...]:

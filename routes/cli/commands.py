@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import secrets
 import sys
 from pathlib import Path
 
@@ -13,15 +14,16 @@ from flask import Blueprint, current_app
 import config
 from access import document
 from access.accounts import people
-from engine.current import database
+from access.accounts.password import hash_new_password
+from engine.maintenance import check as clock_reset
 from engine.maintenance import check as database_check
-from engine.maintenance import clock_reset
+from engine.open import database
 from engine.query.write.row_layout import ID_MAX
-from engine.schema.description import ENGINES, SQLITE
 from engine.schema.script import schema_script, write_schemas
-from engine.storage.server_lock import is_served
-from inspections.files import copies
-from models.errors import Fault
+from engine.schema.tables import ENGINES, SQLITE
+from engine.storage.database import is_served
+from inspections.files import store
+from models.types import Fault
 from routes.cli.command import (
     TEXT,
     Command,
@@ -31,11 +33,12 @@ from routes.cli.command import (
     fail,
     print_line,
     print_result,
+    require_output,
 )
 from routes.cli.files import checkpoint, claim_serving_lock, file_store
 
 PASSWORD_NONE = "-"  # noqa: S105 - the word for none
-AHEAD_SECONDS_MIN = 5.0  # smaller differences are normal clock adjustments
+PASSWORD_BYTES = 12  # of a random password: 96 bits, 16 characters
 
 bp = Blueprint("commands", __name__, cli_group=None)
 
@@ -62,6 +65,8 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
         fail(str(fault))
     checkpoint()
     print_line(str(user_id), done=f"created user {user_id}")
+    if is_terminal():
+        click.echo(f"walkthrough: the user is in {config.database_name(current_app.config['DATABASE_URL'])}", err=True)
     if is_first and is_terminal():
         # The server may listen at another address than this command's environment names.
         where = "open the console" if is_served(database().path) else "run bin/serve, open the console that it prints"
@@ -70,6 +75,24 @@ def create_user(email: str, name: str | None, role: str, client_id: int | None, 
             " The dashboard leads through the first client, building, user and inspection.",
             err=True,
         )
+
+
+@bp.cli.command("new-passwords", cls=Command)
+@click.argument("emails", type=TEXT, nargs=-1, required=True)
+def new_passwords(emails: tuple[str, ...]) -> None:
+    """Give the users with EMAILS new random passwords, and print these. The sessions of the users end."""
+    require_output()
+    passwords = {email: secrets.token_urlsafe(PASSWORD_BYTES) for email in emails}
+    hashes = {email: hash_new_password(password) for email, password in passwords.items()}
+    try:
+        with database().writing(seconds_max=60) as transaction:
+            for email, password_hash in hashes.items():
+                people.replace_password(transaction, people.require_user(transaction, email).id, password_hash)
+    except Fault as fault:
+        fail(str(fault))
+    checkpoint()
+    for email, password in passwords.items():
+        print_line(f"{email} {password}", done="the passwords are new")
 
 
 def is_terminal() -> bool:
@@ -120,7 +143,7 @@ def check(scan: str) -> None:
     """Check the database: integrity, foreign keys, grants, versions, settings, file modes and the bytes of files."""
     problems = database_check.check(database(), database_check.Scan(scan))
     if not problems and scan == database_check.Scan.FULL.value:  # missing bytes are no reason to refuse a start
-        problems = copies.problems(database(), file_store(), reads_bytes=True)
+        problems = store.problems(database(), file_store(), reads_bytes=True)
     if problems:
         fail("; ".join(problems[:10]))
     try:
@@ -128,8 +151,7 @@ def check(scan: str) -> None:
             print_line(f"{name}: {value}")
     except Fault as fault:
         fail(str(fault))
-    ahead_seconds = database().clock.seconds_before_system()
-    if ahead_seconds >= AHEAD_SECONDS_MIN:
+    if ahead_seconds := database().clock.seconds_ahead():
         print_line(f"clock: {clock_difference(ahead_seconds)} (see the command `clock`)")
     print_line("sound")
 
@@ -143,14 +165,14 @@ def clock(set_back: bool, key_is_new: bool) -> None:
     --set-back sets the database's time to this machine's. Stop the server first. It ends every session, token
     and kiosk display, and creates a new SECRET_KEY.
     """
-    ahead_seconds = database().clock.seconds_before_system()
+    ahead_seconds = database().clock.seconds_ahead()
     if not set_back:
         print_line(clock_difference(ahead_seconds))
         return
     path = database().path
     if path is None:
         fail("--set-back works on SQLite files only: other servers may use a PostgreSQL database")
-    if ahead_seconds < AHEAD_SECONDS_MIN:
+    if not ahead_seconds:
         fail("the database's time already equals this machine's")
     moment = set_back_file(path, key_is_new=key_is_new)
     print_result(f"the database's time is {moment}; all users must sign in again")
@@ -171,15 +193,15 @@ def set_back_file(path: Path, *, key_is_new: bool) -> str:
         lock.give_back()
 
 
-def clock_difference(seconds: float) -> str:
+def clock_difference(seconds: int) -> str:
     """Return the difference of the clocks as text.
 
-    >>> clock_difference(90_061.5), clock_difference(-0.1)
+    >>> clock_difference(90_061), clock_difference(0)
     ("the database's time is 1 day, 1:01:01 ahead of this machine's", "the database's time is this machine's")
     """
-    if seconds < AHEAD_SECONDS_MIN:
+    if not seconds:
         return "the database's time is this machine's"
-    ahead = datetime.timedelta(seconds=int(seconds))
+    ahead = datetime.timedelta(seconds=seconds)
     return f"the database's time is {ahead} ahead of this machine's"
 
 

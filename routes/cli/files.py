@@ -15,22 +15,17 @@ import click
 from flask import Blueprint, current_app
 
 import settings
-from access.accounts.user_import import import_user
-from engine.current import database, reading
-from engine.interface.database import Database
-from engine.interface.transaction import Transaction
-from engine.maintenance import backup, import_export, readonly_file
-from engine.maintenance import check as database_check
-from engine.maintenance import copy as database_copy
-from engine.open import absolute_url, open_database
+from access.accounts.administration import import_user
+from engine.interface.database import Database, Transaction
+from engine.maintenance import backup, check, import_export
+from engine.maintenance import import_export as database_copy
+from engine.open import database, open_database, reading
 from engine.query.catalog import catalog
 from engine.storage import file_copies
-from engine.storage.database import SqliteDatabase
-from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
-from inspections.files import copies
+from engine.storage.database import AlreadyServed, ServingLock, SqliteDatabase, is_served
+from inspections.files import store as copies
 from inspections.files.store import FileStore
-from models.errors import Fault
-from models.spreadsheets import BYTE_ORDER_MARK
+from models.types import BYTE_ORDER_MARK, Fault
 from routes.cli.command import (
     DATABASE_ERROR,
     Command,
@@ -41,8 +36,8 @@ from routes.cli.command import (
     print_result,
     require_output,
 )
-from routes.postgrest import csv
-from routes.postgrest.limits import LIMITS
+from routes.postgrest import payload
+from routes.postgrest.lexer import LIMITS
 
 STANDARD_INPUT = "-"
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -50,6 +45,8 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 FILE = click.Path(path_type=Path, readable=False, allow_dash=True)
 """The command that opens the file reports its errors on one line."""
 
+BACKUP_ATTEMPTS = 2
+"""A file that is removed while its bytes are copied is absent from the second copy of the database."""
 PROBLEMS_MAX = 10
 bp = Blueprint("file_commands", __name__, cli_group=None)
 
@@ -110,12 +107,12 @@ def read_archive(text: str, table: str | None) -> tuple[object, PlaceOf]:
     """Return the tables of a JSON object, or of the rows of one table in JSON or CSV, and the places of their rows."""
     json_text = text.removeprefix(BYTE_ORDER_MARK)
     if table is not None and json_text.lstrip()[:1] != "[":
-        parsed = csv.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))
+        parsed = payload.parse_csv(text, replace(LIMITS, payload_rows=sys.maxsize))
         relation = catalog().relations[table]
         references = (each.column for each in relation.foreign_keys)
-        rows, names = csv.without_titles(parsed.rows, parsed.header, references)
+        rows, names = payload.without_titles(parsed.rows, parsed.header, references)
         accounts = import_export.ACCOUNT_FIELDS if table == "users" else ()
-        csv.require_header(relation, tuple(name for name in names if name not in accounts))
+        payload.require_header(relation, tuple(name for name in names if name not in accounts))
         return {table: rows}, lambda _, number: f"line {parsed.lines[number]}"
     content = json.loads(json_text, object_pairs_hook=import_export.unique_keys)
     return (content if table is None else {table: content}), "{}[{}]".format
@@ -142,7 +139,7 @@ def export_file(file: Path | None) -> None:
             else:
                 import_export.write_archive(transaction, file)
             say_where_bytes_are(transaction.value("SELECT count(*) FROM files"))
-    except (database_check.MaintenanceError, file_copies.UnsoundCopy) as error:
+    except (check.MaintenanceError, file_copies.UnsoundCopy) as error:
         fail(str(error))
     except OSError as error:
         if file is None:
@@ -154,7 +151,7 @@ def export_file(file: Path | None) -> None:
 
 def reading_all() -> AbstractContextManager[Transaction]:
     if is_unopened():
-        return readonly_file.read_snapshot(sqlite_path(database()))
+        return backup.read_snapshot(sqlite_path(database()))
     return database().reading(seconds_max=import_export.IMPORT_SECONDS_MAX)
 
 
@@ -175,12 +172,16 @@ def copy_database(url: str) -> None:
     """
     source = database()
     try:
-        with closing(open_database(absolute_url(url))) as target:
-            database_check.ensure_schema(target, is_served_by_others=is_served(target.path))
+        target_url = settings.read_database_url(url, Path.cwd())
+    except ValueError as error:
+        fail(f"--to {error}")
+    try:
+        with closing(open_database(target_url)) as target:
+            check.ensure_schema(target, is_served_by_others=is_served(target.path))
             total = database_copy.count_all_rows(source)
             with click.progressbar(length=total, label="rows", file=sys.stderr) as bar:
                 counts = database_copy.copy_all(source, target, bar.update)
-    except database_check.MaintenanceError as error:
+    except check.MaintenanceError as error:
         fail(str(error))
     except Fault as fault:
         fail(str(fault))
@@ -200,11 +201,14 @@ def back_up(file: Path) -> None:
     require_not_empty(file)
     store, target = file_store(), FileStore(settings.files_folder(file))
     try:
-        copies.copy_new(store, target)  # before: the sweep may remove bytes whose row the copy still has
-        backup.back_up(path, file, readonly_file.open_immutable if is_unopened() else file_copies.opened_to_copy)
-        copies.copy_new(store, target)
-        problems = copies.finish_backup(file, target)
-    except (database_check.MaintenanceError, OSError) as error:
+        for _ in range(BACKUP_ATTEMPTS):
+            copies.copy_new(store, target)  # before: bytes are removed whose row the copy still has
+            backup.back_up(path, file, backup.open_immutable if is_unopened() else file_copies.opened_to_copy)
+            copies.copy_new(store, target)
+            problems = copies.finish_backup(file, target)
+            if not problems:
+                break
+    except (check.MaintenanceError, OSError) as error:
         fail(str(error))
     warn_of_bytes(problems)
     print_result(f"{file}: {file.stat().st_size} bytes")
@@ -223,7 +227,7 @@ def restore(file: Path) -> None:
     try:
         copies.restore(FileStore(settings.files_folder(file)), file_store(), like=path)
         backup.restore(file, path, database().clock)
-    except (database_check.MaintenanceError, Fault, OSError) as error:
+    except (check.MaintenanceError, Fault, OSError) as error:
         lock.give_back()
         fail(str(error))
     adopt_replaced_file()
@@ -241,7 +245,7 @@ def compact() -> None:
     before = path.stat().st_size
     try:
         backup.compact(path)
-    except (database_check.MaintenanceError, Fault, OSError) as error:
+    except (check.MaintenanceError, Fault, OSError) as error:
         fail(str(error))
     finally:
         lock.give_back()

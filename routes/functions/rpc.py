@@ -1,29 +1,62 @@
-"""/rpc: the functions of the API over HTTP. `routes/functions/registry.py` lists them.
+"""/rpc: the list of the API's functions, in the order of its description, and their calls over HTTP.
 
-A volatile function writes. It takes POST only and reads the caller again after the writer lock is acquired. All
-other requests under /rpc go to `unmatched`.
+A volatile function writes. It takes POST only and reads the caller again after the writer lock is acquired. All other
+requests under /rpc go to `unmatched`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, request
 
+from access import assignments, explain
 from access.caller import Caller
-from access.decorators import load_caller, public, requires_call, requires_caller
-from access.functions import Function
-from engine.current import reading, writing
-from routes.functions.registry import FUNCTIONS
+from access.decorators import Function, load_caller, public, requires_call, requires_caller
+from engine.open import reading, writing
+from inspections import findings, schedules, visits
+from inspections.imports.import_csv import import_csv
+from inspections.lead import assessment, summary
+from inspections.reporting import chart, dashboard, due_summary
+from inspections.reports import reports
 from routes.http.body import read_body
 from routes.http.middleware import respond
-from routes.postgrest import calls, requests
-from routes.postgrest.media import parse_accept
-from routes.postgrest.preferences import TransactionEnd, parse_prefer
+from routes.postgrest import calls, representation
+from routes.postgrest.errors import as_json
+from routes.postgrest.preferences import TransactionEnd, parse_accept, parse_prefer
 from routes.postgrest.representation import Representation
-from routes.postgrest.results import as_json
+
+DECLARED: Final[tuple[Function[..., Any], ...]] = (
+    dashboard.get_dashboard,
+    chart.get_chart,
+    chart.get_building_stats,
+    assignments.assign_buildings_to_client_admin,
+    assignments.assign_inspections_to_client_admin,
+    assignments.assign_to_manager,
+    explain.check_building_access_v2,
+    explain.check_inspection_access,
+    explain.explain_building_access,
+    explain.explain_inspection_access,
+    schedules.apply_schedule,
+    schedules.skip_occurrence,
+    schedules.preview_schedule,
+    due_summary.get_due_summary,
+    findings.move_findings,
+    findings.regrade_finding,
+    findings.report_defect,
+    visits.reinspect,
+    visits.start_visit,
+    visits.close_visit,
+    summary.lead_summary,
+    assessment.reclassify_readings,
+    import_csv,
+    reports.report_gaps,
+)
+
+FUNCTIONS: Final = {each.name: each for each in DECLARED}
+
 
 STABLE_METHODS = ("OPTIONS", "GET", "HEAD", "POST")
 VOLATILE_METHODS = ("OPTIONS", "POST")
@@ -41,7 +74,7 @@ class FunctionCall:
     """A parsed call: arguments, preferences and media type."""
 
     def __init__(self, function: Function[..., Any]) -> None:
-        requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
+        representation.require_profiles(*map(request.headers.get, representation.PROFILE_HEADERS))
         self.preferences = parse_prefer(request.headers.get("Prefer", ""))
         calls.refuse_max_affected(self.preferences)
         self.media = parse_accept(request.headers.get("Accept"))
@@ -61,8 +94,7 @@ def read_input(name: str, bytes_max: int | None = None) -> calls.CallInput:
     if request.method != "POST":
         return calls.read_query(request.query_string)
     content_type = request.headers.get("Content-Type")
-    body = g.body if "body" in g else read_body(bytes_max)
-    return calls.read_body(name, body, content_type, request.query_string)
+    return calls.read_body(name, read_body(bytes_max), content_type, request.query_string)
 
 
 def receive_body() -> None:
@@ -70,7 +102,7 @@ def receive_body() -> None:
     the WAL growing.
     """
     if request.method == "POST":
-        g.body = read_body()
+        read_body()
 
 
 def reading_view(function: Function[..., Any]) -> Callable[..., Response]:
@@ -88,16 +120,20 @@ def writing_view(function: Function[..., Any]) -> Callable[..., Response]:
     @requires_call(function)
     def call(caller: Caller) -> Response:
         function_call = FunctionCall(function)
-        if function.is_dry_run(function_call.arguments):
+        arguments = function_call.arguments
+        is_dry_run = function.is_dry_run(arguments)
+        if is_dry_run or function.preparation is not None:
             with reading(function.seconds_max) as transaction:
-                result = function(transaction, load_caller(transaction), **function_call.arguments)
-            return function_call.response(result)
+                caller = load_caller(transaction)
+                arguments = function.prepare(transaction, caller, arguments)
+                if is_dry_run:
+                    return function_call.response(function(transaction, caller, **arguments))
         with writing(seconds_max=function.seconds_max) as transaction:
             # The caller may have lost rights while waiting for the writer lock.
             caller = load_caller(transaction)
             if function_call.rolls_back:
                 transaction.roll_back_at_end()
-            result = function(transaction, caller, **function_call.arguments)
+            result = function(transaction, caller, **arguments)
         return function_call.response(result)
 
     return call
@@ -110,7 +146,7 @@ def unmatched(caller: Caller, name: str) -> Response:
     if function is not None or request.method not in STABLE_METHODS:
         methods = methods_of(function) if function is not None else STABLE_METHODS
         raise calls.MethodCannotCall(request.method, methods)
-    requests.require_profiles(*map(request.headers.get, requests.PROFILE_HEADERS))
+    representation.require_profiles(*map(request.headers.get, representation.PROFILE_HEADERS))
     raise unknown_function(name, read_input(name))
 
 

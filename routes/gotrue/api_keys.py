@@ -14,12 +14,13 @@ from access.accounts import api_key
 from access.accounts.api_key import ApiKey, InvalidApiKeyRequest, NewApiKey
 from access.caller import Caller
 from access.decorators import load_caller, requires_administrator, requires_user
-from engine.current import reading
-from models.errors import Fault
-from models.types import read_timestamp, write_timestamp
-from routes.gotrue.bodies import PREFIX, json_response, read_auth_body, request_deadline
-from routes.gotrue.payload import InvalidBody, Object, load_body, text, text_value
+from engine.open import reading
+from models.types import Fault, read_timestamp, write_timestamp
+from routes.gotrue.bodies import PREFIX, read_auth_body
 from routes.gotrue.users import read_path_id
+from routes.http.body import Object, json_response, load_body, text, text_value
+from routes.http.faults import InvalidBody
+from routes.http.middleware import request_deadline
 
 bp = Blueprint("auth_api_keys", __name__, url_prefix=PREFIX)
 

@@ -1,33 +1,56 @@
-"""What the views of the sign-in API share: bodies of sessions, users and lists of users, and a request's deadline.
+"""What the views of the sign-in API share: bodies of sessions, users and lists of users, and page numbers.
 
 A user's role, client and name are columns. They are added to the metadata in which Supabase clients look for
 them.
+
+`sessions.py`, `users.py` and `api_keys.py` interpret the values.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
-from flask import Response, g, request
-
 from access.access_token import AUDIENCE
-from access.accounts import throttle
-from access.accounts.deadline import Deadline, deadline
-from access.accounts.person import UserAccount
+from access.accounts.people import UserAccount
 from access.accounts.sign_in import IssuedSession
-from models.types import write_timestamp
-from routes.gotrue.payload import BODY_BYTES_MAX, Object
-from routes.http.body import read_body
+from models.types import AccountFault, write_timestamp
+from routes.http.body import Object, read_body
+from routes.http.faults import InvalidBody
+from settings import SIGN_IN_BYTES_MAX
+
+DIGITS_MAX: Final = 9
+
+
+class PhoneNotServed(AccountFault, code="phone_provider_disabled"):
+    """A sign-in by phone number. Only e-mails are supported."""
+
+
+# Query parameters
+
+
+def read_page(name: str, text: str | None, default: int, maximum: int | None = None) -> int:
+    """Return a page number or page size. An empty value means the default.
+
+    >>> read_page("page", "", 1), read_page("per_page", "2000", 50, 1000)
+    (1, 1000)
+    """
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX and int(text) > 0):
+        raise InvalidBody(f"Bad Pagination Parameters: {name} is a whole number above 0")
+    return int(text) if maximum is None else min(int(text), maximum)
+
 
 API_VERSION: Final = "2024-01-01"  # since this version, clients read `code` as a string
 PER_PAGE: Final = 50
 PREFIX: Final = "/auth/v1"
+PROVIDERS: Final[Object] = {"provider": "email", "providers": ["email"]}
+"""The ways to sign in, as GoTrue names them in `app_metadata`. They are computed and not stored."""
 
 
 def session_body(signed_in: IssuedSession, access_token: str, seconds: int) -> Object:
@@ -57,13 +80,28 @@ def user_body(person: UserAccount, now: int) -> Object:
         "email_confirmed_at": person.created_at,
         "phone": "",
         "last_sign_in_at": person.last_sign_in_at,
-        "app_metadata": {**person.app_metadata, "role": person.role.value, **client},
+        "app_metadata": {**person.app_metadata, **PROVIDERS, "role": person.role.value, **client},
         "user_metadata": {**person.user_metadata, "name": person.name},
-        "identities": [],
+        "identities": [identity_body(person)],
         "created_at": person.created_at,
         "updated_at": person.updated_at,
         "is_anonymous": False,
         **banned,
+    }
+
+
+def identity_body(person: UserAccount) -> Object:
+    """Return the only identity of a user, which is their e-mail address, as GoTrue describes one."""
+    return {
+        "identity_id": person.id,
+        "id": person.id,
+        "user_id": person.id,
+        "identity_data": {"sub": person.id, "email": person.email, "email_verified": True, "phone_verified": False},
+        "provider": PROVIDERS["provider"],
+        "last_sign_in_at": person.last_sign_in_at,
+        "created_at": person.created_at,
+        "updated_at": person.updated_at,
+        "email": person.email,
     }
 
 
@@ -112,22 +150,5 @@ def version_header(requested: str | None) -> str:
 # Requests and responses
 
 
-def client_address() -> str:
-    return throttle.origin_of(request.environ.get("REMOTE_ADDR") or "")
-
-
-def request_deadline() -> Deadline:
-    return deadline(g.began)
-
-
 def read_auth_body() -> bytes:
-    return read_body(BODY_BYTES_MAX)
-
-
-def json_response(body: object, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        json.dumps(body, ensure_ascii=False, allow_nan=False),
-        200,
-        headers or {},
-        content_type="application/json; charset=utf-8",
-    )
+    return read_body(SIGN_IN_BYTES_MAX)

@@ -1,4 +1,4 @@
-"""The faults of the sign-in API: GoTrue's status and code for each. The nearest base class applies.
+"""A fault as the sign-in API answers it: GoTrue's status and code.
 
 One body serves all versions of Supabase's clients: it has `code` and `error_code`, `message` and `msg`.
 """
@@ -7,100 +7,59 @@ from __future__ import annotations
 
 import json
 
-from access import access_token, decorators, policy, session
-from access.accounts import administration, api_key, own_account, password, person, sign_in, throttle
-from engine.interface.faults import (
-    DiskFull,
-    Locked,
-    LockTimeout,
-    ResponseTooLarge,
-    TimedOut,
-    TooManyConnections,
-    Unreachable,
-    Unresolved,
-)
-from engine.query import constraints
-from engine.storage import file_identity
-from models import types
-from models.errors import Fault
-from routes.gotrue import payload as gotrue_payload
-from routes.gotrue import sign_in as gotrue_sign_in
-from routes.gotrue import users
-from routes.postgrest import encoding, limits, media, payload, requests
-from routes.postgrest.errors import RenderedFault
+from access import decorators, policy, session
+from access.accounts.administration import UserNotAllowed
+from access.accounts.password import HashQueueFull, RateLimitExceeded, WeakPassword
+from engine.interface.database import Unresolved
+from models.types import AccountFault, Fault
+from routes.http.faults import BodyTooLarge, UnsupportedContentEncoding
+from routes.postgrest.errors import RenderedFault, status_of
+from routes.postgrest.lexer import NumberOutOfRange, TooManyNames
+from routes.postgrest.payload import UntranslatableText
+from routes.postgrest.representation import MethodNotAllowed
 
+BAD_JSON = (400, "bad_json")
+TIMEOUT = (503, "request_timeout")
+INVALID = (422, "validation_failed")
 UNEXPECTED = (500, "unexpected_failure")
 
-
-STATUSES: dict[type[Fault], tuple[int, str]] = {
-    # Requests
-    requests.UnknownPath: (404, "not_found"),
-    requests.UnknownRelation: (404, "not_found"),
-    requests.MethodNotAllowed: (405, "method_not_allowed"),
-    requests.BadRequest: (400, "bad_json"),
-    requests.BodyTooLarge: (413, "request_too_large"),
-    media.UnsupportedContentEncoding: (415, "bad_json"),
-    encoding.Undecodable: (400, "bad_json"),
-    payload.InvalidPayload: (400, "bad_json"),
-    payload.UntranslatableText: (400, "bad_json"),
-    limits.LimitExceeded: (400, "bad_json"),
-    limits.NumberOutOfRange: (400, "bad_json"),
-    gotrue_payload.BadJson: (400, "bad_json"),
-    gotrue_payload.InvalidBody: (400, "validation_failed"),
-    users.InvalidUser: (422, "validation_failed"),
-    gotrue_sign_in.UnknownGrant: (400, "unsupported_grant_type"),
-    gotrue_payload.PhoneNotServed: (422, "phone_provider_disabled"),
-    users.NotAnId: (404, "validation_failed"),
-    gotrue_sign_in.SignupDisabled: (422, "signup_disabled"),
-    # Credentials
-    session.InvalidApiKey: (401, "no_authorization"),
+STATUSES: dict[type[Fault] | str, tuple[int, str]] = {
+    BodyTooLarge: (413, "request_too_large"),
+    UnsupportedContentEncoding: (415, "bad_json"),
+    UntranslatableText: BAD_JSON,
+    NumberOutOfRange: BAD_JSON,
+    TooManyNames: BAD_JSON,
     decorators.AnonymousDenied: (401, "no_authorization"),
-    decorators.NoUserAccount: (403, "bad_jwt"),
     policy.PermissionDenied: (403, "not_admin"),
-    access_token.InvalidToken: (403, "bad_jwt"),
-    access_token.RefusedClaims: (403, "bad_jwt"),
+    UserNotAllowed: (403, "not_admin"),
     session.UserGone: (403, "user_not_found"),
     session.UserDisabled: (403, "user_banned"),
     session.SessionGone: (403, "session_not_found"),
-    # Sign-in
-    password.WeakPassword: (422, "weak_password"),
-    password.InvalidPassword: (422, "validation_failed"),
-    password.HashQueueFull: (429, "over_request_rate_limit"),
-    throttle.RateLimitExceeded: (429, "over_request_rate_limit"),
-    sign_in.WrongCredentials: (400, "invalid_credentials"),
-    sign_in.UserBanned: (400, "user_banned"),
-    sign_in.RefreshTokenNotFound: (400, "refresh_token_not_found"),
-    sign_in.RefreshTokenUsed: (400, "refresh_token_already_used"),
-    sign_in.SessionExpired: (400, "session_expired"),
-    own_account.SamePassword: (422, "same_password"),
-    own_account.CurrentPasswordRequired: (400, "current_password_required"),
-    own_account.WrongCurrentPassword: (400, "current_password_invalid"),
-    own_account.EmailNotOwn: (422, "validation_failed"),
-    # Users
-    person.InvalidUserAccount: (422, "validation_failed"),
-    person.InvalidEmail: (400, "validation_failed"),
-    person.EmailTaken: (422, "email_exists"),
-    person.IdTaken: (422, "user_already_exists"),
-    person.MetadataTooLong: (422, "validation_failed"),
-    administration.UserNotFound: (404, "user_not_found"),
-    administration.UserNotAllowed: (403, "not_admin"),
-    api_key.InvalidApiKeyRequest: (422, "validation_failed"),
-    api_key.ApiKeyNotFound: (404, "api_key_not_found"),
-    types.InvalidInput: (422, "validation_failed"),
-    types.OutOfRange: (422, "validation_failed"),
-    types.NulInText: (422, "validation_failed"),
-    types.TextTooLong: (422, "validation_failed"),
-    constraints.CheckViolation: (400, "23514"),
-    # The database
-    TimedOut: (503, "request_timeout"),
-    ResponseTooLarge: (400, "validation_failed"),
-    DiskFull: (503, "unexpected_failure"),
-    file_identity.DatabaseFileReplaced: (503, "unexpected_failure"),
-    Locked: (503, "request_timeout"),
-    Unreachable: (503, "request_timeout"),
-    LockTimeout: (503, "request_timeout"),
-    TooManyConnections: (503, "request_timeout"),
+    "08006": TIMEOUT,
+    "08007": TIMEOUT,
+    "22001": INVALID,
+    "22003": INVALID,
+    "22P02": INVALID,
+    "22P05": INVALID,
+    "23514": (400, "23514"),
+    "53100": (503, "unexpected_failure"),
+    "53300": TIMEOUT,
+    "54000": (400, "validation_failed"),
+    "55P03": TIMEOUT,
+    "57014": TIMEOUT,
+    "58P01": (503, "unexpected_failure"),
+    "PGRST100": BAD_JSON,
+    "PGRST101": (405, "method_not_allowed"),
+    "PGRST102": BAD_JSON,
+    "PGRST117": (405, "method_not_allowed"),
+    "PGRST125": (404, "not_found"),
+    "PGRST205": (404, "not_found"),
+    "PGRST301": (403, "bad_jwt"),
+    "PGRST302": (401, "no_authorization"),
+    "PGRST303": (403, "bad_jwt"),
+    "PGRST429": (429, "over_request_rate_limit"),
 }
+"""GoTrue's status and code of the data API's faults: by class, else by code."""
 
 MESSAGES: dict[type[Fault], str] = {
     decorators.AnonymousDenied: "This endpoint requires a valid Bearer token",
@@ -114,8 +73,14 @@ MESSAGES: dict[type[Fault], str] = {
 
 def render_fault(fault: Fault) -> RenderedFault:
     """Return a fault's status, headers and body in GoTrue's format."""
-    status, code = next((STATUSES[kind] for kind in type(fault).__mro__ if kind in STATUSES), UNEXPECTED)
+    status, code = status_and_code(fault)
     return RenderedFault(status, error_headers(fault, status), error_body(fault, code))
+
+
+def status_and_code(fault: Fault) -> tuple[int, str]:
+    if isinstance(fault, AccountFault):
+        return status_of(fault), fault.code
+    return next((STATUSES[key] for key in (*type(fault).__mro__, fault.code) if key in STATUSES), UNEXPECTED)
 
 
 def error_body(fault: Fault, code: str) -> bytes:
@@ -128,7 +93,7 @@ def error_body(fault: Fault, code: str) -> bytes:
         "details": fault.details,
         "hint": fault.hint,
     }
-    if isinstance(fault, password.WeakPassword):
+    if isinstance(fault, WeakPassword):
         shape["weak_password"] = {"reasons": list(fault.reasons)}
     return json.dumps(shape, ensure_ascii=False).encode("utf-8", "replace")
 
@@ -141,10 +106,10 @@ def message_of(fault: Fault, code: str) -> str:
 
 def error_headers(fault: Fault, status: int) -> dict[str, str]:
     fields = {"Content-Type": "application/json; charset=utf-8"}
-    if isinstance(fault, throttle.RateLimitExceeded | password.HashQueueFull):
+    if isinstance(fault, RateLimitExceeded | HashQueueFull):
         fields["Retry-After"] = str(fault.retry_after_seconds)
     elif status == 503 and not isinstance(fault, Unresolved):
         fields["Retry-After"] = "1"
-    if isinstance(fault, requests.MethodNotAllowed):
+    if isinstance(fault, MethodNotAllowed):
         fields["Allow"] = ", ".join(fault.allowed)
     return fields

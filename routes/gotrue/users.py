@@ -13,30 +13,21 @@ from dataclasses import dataclass, field
 from flask import Blueprint, Response, current_app, request
 from marshmallow import Schema, fields
 
-from access.accounts import administration, email_disclosure, password
+from access.accounts import administration, password
 from access.accounts.administration import UserRequest, UserSearch
-from access.accounts.deadline import Deadline
-from access.accounts.own_account import OwnAccountChanges
-from access.accounts.person import UNSET, Unset, read_email
+from access.accounts.password import Deadline
+from access.accounts.people import UNSET, InvalidUserAccount, Unset, read_email
+from access.accounts.sign_in import OwnAccountChanges
 from access.caller import Caller
 from access.decorators import load_caller, requires_administrator
 from access.roles import Role
-from engine.current import reading
-from models.errors import Fault
-from models.types import BIGINT, read_uuid
+from engine.open import reading
+from models.types import BIGINT, AccountFault, Fault, read_uuid
 from routes.gotrue import bodies
-from routes.gotrue.bodies import PREFIX, json_response, read_auth_body, request_deadline
-from routes.gotrue.payload import (
-    InvalidBody,
-    Object,
-    PhoneNotServed,
-    json_object,
-    load_body,
-    object_value,
-    read_page,
-    text,
-    text_value,
-)
+from routes.gotrue.bodies import PREFIX, PhoneNotServed, read_auth_body, read_page
+from routes.http.body import Object, json_object, json_response, load_body, object_value, text, text_value
+from routes.http.faults import InvalidBody
+from routes.http.middleware import request_deadline
 
 bp = Blueprint("auth_admin", __name__, url_prefix=f"{PREFIX}/admin")
 SEARCH_CHARACTERS_MAX = 256  # as of a like pattern
@@ -73,7 +64,7 @@ def create_user(caller: Caller) -> Response:
     user = parse_user(read_auth_body())
     deadline = request_deadline()
     password_hash = hash_new_password(user.password, deadline)
-    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+    with administration.counting_disclosures(deadline.writing()) as transaction:
         person = administration.create_user(transaction, load_caller(transaction), user.wanted, password_hash)
         return json_response(bodies.user_body(person, transaction.unix))
 
@@ -85,7 +76,7 @@ def change_user(caller: Caller, user_id: str) -> Response:
     user = parse_user(read_auth_body())
     deadline = request_deadline()
     password_hash = hash_new_password(user.password, deadline)
-    with email_disclosure.counting_disclosures(deadline.writing()) as transaction:
+    with administration.counting_disclosures(deadline.writing()) as transaction:
         person = administration.change_user(
             transaction, load_caller(transaction), changed_id, user.wanted, password_hash
         )
@@ -114,11 +105,7 @@ def hash_new_password(new_password: str | None, deadline: Deadline) -> str | Non
 # Requests
 
 
-class InvalidUser(Fault):
-    """Invalid data of a user, such as two different roles."""
-
-
-class NotAnId(Fault):
+class NotAnId(AccountFault, status=404):
     """A path whose user id is not a UUID."""
 
 
@@ -186,8 +173,10 @@ def parse_user(body: bytes) -> WantedUser:
     loaded = load_body(USER, body)
     refuse_phone(loaded)
     if text_value(loaded, "password_hash"):
-        raise InvalidUser("password_hash is not taken: send the password")
+        raise InvalidUserAccount("password_hash is not taken: send the password")
     app_metadata, user_metadata = (object_value(loaded, "app_metadata"), object_value(loaded, "user_metadata"))
+    for name in bodies.PROVIDERS:  # clients send back what they read
+        app_metadata.pop(name, None)
     email, user_id = text_value(loaded, "email"), text_value(loaded, "id")
     wanted = UserRequest(
         read_id(user_id) if user_id is not None else None,
@@ -212,7 +201,7 @@ def read_id(text: str) -> str:
     try:
         return read_uuid(text)
     except Fault as fault:
-        raise InvalidUser("id has to be a UUID") from fault
+        raise InvalidUserAccount("id has to be a UUID") from fault
 
 
 def read_path_id(text: str) -> str:
@@ -226,10 +215,10 @@ def read_role(top: object, in_metadata: object) -> Role | None:
     """Return the role, from app_metadata or the top level. GoTrue's own roles at the top level are ignored."""
     names = {each.value for each in Role}
     if in_metadata is not None and not (isinstance(in_metadata, str) and in_metadata in names):
-        raise InvalidUser(f"app_metadata.role is one of {', '.join(each.value for each in Role)}")
+        raise InvalidUserAccount(f"app_metadata.role is one of {', '.join(each.value for each in Role)}")
     top_level = top if isinstance(top, str) and top in names else None
     if top_level is not None and in_metadata is not None and top_level != in_metadata:
-        raise InvalidUser("role and app_metadata.role differ")
+        raise InvalidUserAccount("role and app_metadata.role differ")
     role = in_metadata if isinstance(in_metadata, str) else top_level
     return Role(role) if role is not None else None
 
@@ -238,7 +227,7 @@ def read_client(top: object, in_metadata: object) -> int | Unset | None:
     """Return the client id, from app_metadata or the top level; None for null."""
     client_ids = {read_client_id(each) for each in (top, in_metadata) if each is not UNSET}
     if len(client_ids) > 1:
-        raise InvalidUser("client_id and app_metadata.client_id differ")
+        raise InvalidUserAccount("client_id and app_metadata.client_id differ")
     return client_ids.pop() if client_ids else UNSET
 
 
@@ -246,7 +235,7 @@ def read_client_id(value: object) -> int | None:
     try:
         client_id = BIGINT.read_json(value)
     except Fault as fault:
-        raise InvalidUser("client_id has to be a whole number") from fault
+        raise InvalidUserAccount("client_id has to be a whole number") from fault
     assert client_id is None or isinstance(client_id, int)
     return client_id
 
@@ -257,7 +246,7 @@ def pop_name(user_metadata: Object) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str) or not name.strip():
-        raise InvalidUser("user_metadata.name has to be a text with something in it")
+        raise InvalidUserAccount("user_metadata.name has to be a text with something in it")
     return name
 
 
@@ -285,21 +274,21 @@ def read_ban(duration: str | None) -> int | None:
 
 
 def read_deletion(body: bytes) -> None:
-    """Raise InvalidUser for a soft deletion, which is not supported."""
+    """Raise InvalidUserAccount for a soft deletion, which is not supported."""
     loaded = load_body(DELETION, body)
     if loaded["should_soft_delete"] not in (None, False):
-        raise InvalidUser("There is no soft deletion", hint="Disable the user: ban_duration.")
+        raise InvalidUserAccount("There is no soft deletion", hint="Disable the user: ban_duration.")
 
 
 def read_search(search: str | None, sort: str | None) -> UserSearch:
-    """Return the filter and the order of a list of users. The default order is oldest first, as in GoTrue.
+    """Return the filter and the order of a list of users. The default order is newest first, as in GoTrue.
 
     >>> read_search("ada", "created_at desc"), read_search("", None)
-    (UserSearch(text='ada', newest_first=True), UserSearch(text=None, newest_first=False))
+    (UserSearch(text='ada', newest_first=True), UserSearch(text=None, newest_first=True))
     """
     if search and (len(search) > SEARCH_CHARACTERS_MAX or "\0" in search):
         raise InvalidBody(f"filter: at most {SEARCH_CHARACTERS_MAX} characters, and no NUL")
-    name, _, direction = (sort or "created_at asc").partition(" ")
+    name, _, direction = (sort or "created_at").partition(" ")
     if name != "created_at":
         raise InvalidBody("Bad Sort Parameters: users are sorted by created_at")
     if direction.lower() not in ("", "asc", "desc"):

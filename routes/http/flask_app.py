@@ -1,20 +1,31 @@
-"""Flask without the costliest machinery that this application does not use, and the headers of every response.
+"""Flask without the machinery that the service does not use, common headers, unsupported calls and the log of denials.
 
 docs/PERFORMANCE.md holds what each override is worth. The common headers are added outside Flask, where a list is
-extended.
+extended. A call of Supabase's clients that the service does not support is a 404 that names the alternative. It needs
+no key: browsers open `authorize` and the WebSocket without one. Denied requests are written to the audit log. Their
+answers do not wait for the writer lock.
 """
 
 from __future__ import annotations
 
+import logging
+import re
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface, SessionMixin
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
-from engine.query.large_results import ReleasingBody, is_slot_held, release_slot
+from engine.interface.database import WRITE_WAIT_SECONDS_MAX, Database, Locked, LockTimeout
+from engine.query.statement import ReleasingBody, is_slot_held, release_slot
+from engine.query.write import row_layout
+from models.types import Fault
+from routes.http.faults import UnknownPath
 
 VARY = "Authorization, apikey, Accept, Prefer, Range, Origin, Accept-Encoding"
 CONTENT_POLICY = "Content-Security-Policy"
@@ -157,3 +168,141 @@ def with_common_headers(inner: Wsgi) -> Wsgi:
         return body if type(body) is list and not is_slot_held() else ReleasingBody(body)
 
     return wsgi
+
+
+ADMIN_USER: Final = re.compile(r"^admin/users/[^/]*/")
+
+NO_MAIL: Final = "The service sends no mail: an administrator sets a new password."
+NO_OAUTH: Final = "OAuth and single sign-on are not supported: sign in with e-mail and password."
+NO_MFA: Final = "Multi-factor authentication and passkeys are not supported: sign in with e-mail and password."
+
+SERVICES: Final = {
+    "/realtime/v1": "Realtime is not supported: use polling, for example of /audit_log?id=gt.N.",
+    "/storage/v1/upload/resumable": "Resumable uploads are not supported: upload with POST /storage/v1/object.",
+    "/storage/v1/s3": "The S3 protocol is not supported: use /storage/v1/object.",
+    "/storage/v1/vector": "Vector buckets are not supported: use the buckets inspections, findings and buildings.",
+    "/storage/v1/iceberg": "Analytics buckets are not supported: read tables under /rest/v1.",
+    "/functions/v1": "Edge Functions are not supported: call a function of the service under /rest/v1/rpc.",
+    "/graphql/v1": "GraphQL is not supported: embed related rows with /rest/v1/TABLE?select=….",
+}
+"""Services of Supabase by path, each with the message of its answer."""
+
+SIGN_IN_PATHS: Final = {
+    "otp": "One-time passwords and magic links are not supported: sign in with e-mail and password.",
+    "magiclink": "One-time passwords and magic links are not supported: sign in with e-mail and password.",
+    "verify": NO_MAIL,
+    "resend": NO_MAIL,
+    "recover": NO_MAIL,
+    "reauthenticate": "The service sends no mail: send `current_password` with the new password.",
+    "invite": "The service sends no mail: an administrator creates users with POST /auth/v1/admin/users.",
+    "admin/generate_link": NO_MAIL,
+    "authorize": NO_OAUTH,
+    "callback": NO_OAUTH,
+    "sso": NO_OAUTH,
+    "oauth": NO_OAUTH,
+    "user/identities": NO_OAUTH,
+    "user/oauth": NO_OAUTH,
+    "admin/sso": NO_OAUTH,
+    "admin/oauth": NO_OAUTH,
+    "admin/custom-providers": NO_OAUTH,
+    "factors": NO_MFA,
+    "passkeys": NO_MFA,
+    "admin/users/factors": NO_MFA,
+    "admin/users/passkeys": NO_MFA,
+    "admin/audit": "GoTrue's audit log is not supported: read /audit_log.",
+}
+"""Paths of GoTrue under /auth/v1, without the id of a user, each with the message of its answer."""
+
+
+def unsupported_call(path: str) -> UnknownPath | None:
+    """Return the fault of a path that a client library calls and the service does not have; None for other paths.
+
+    >>> unsupported_call("/realtime/v1/websocket").message
+    'Realtime is not supported: use polling, for example of /audit_log?id=gt.N.'
+    >>> unsupported_call("/auth/v1/admin/users/1/factors").message == NO_MFA
+    True
+    """
+    name = ADMIN_USER.sub("admin/users/", path.removeprefix("/auth/v1/"))
+    messages, called = (SERVICES, path) if name == path else (SIGN_IN_PATHS, name)
+    found = (message for known, message in messages.items() if f"{called}/".startswith(f"{known}/"))
+    message = next(found, None)
+    return UnknownPath(message) if message is not None else None
+
+
+WAIT_SECONDS_MAX = 0.02
+PENDING_MAX = 1_000
+
+LOG = logging.getLogger("walkthrough")
+
+
+@dataclass(frozen=True, slots=True)
+class DeniedRequest:
+    """A request that a user sent without permission, as the audit log holds it."""
+
+    relation: str
+    actor_id: str
+    client_id: int | None
+    message: str
+
+
+class DenialLog:
+    """Writes denied requests at once if the writer lock is free, else later in a thread.
+
+    The thread is no daemon, so a process that ends waits for it. Beyond PENDING_MAX requests the oldest is dropped.
+    """
+
+    def __init__(self) -> None:
+        self.mutex = threading.Lock()
+        self.pending: deque[DeniedRequest] = deque(maxlen=PENDING_MAX)
+        self.thread: threading.Thread | None = None
+
+    def record(self, database: Database, denied: DeniedRequest) -> None:
+        """Write a denied request, or keep it for the thread. Errors are logged."""
+        try:
+            write_entries(database, [denied], WAIT_SECONDS_MAX)
+        except (Locked, LockTimeout):
+            self.write_later(database, denied)
+        except Fault:
+            log_loss()
+
+    def write_later(self, database: Database, denied: DeniedRequest) -> None:
+        with self.mutex:
+            self.pending.append(denied)
+            if self.thread is None or not self.thread.is_alive():
+                self.thread = threading.Thread(target=self.run, args=(database,), name="denials")
+                self.thread.start()
+
+    def run(self, database: Database) -> None:
+        """Write what is pending until nothing is."""
+        while entries := self.take_pending():
+            try:
+                write_entries(database, entries, WRITE_WAIT_SECONDS_MAX)
+            except Fault:
+                log_loss()
+
+    def wait(self) -> None:
+        """Wait until nothing is pending."""
+        with self.mutex:
+            thread = self.thread
+        if thread is not None:
+            thread.join()
+
+    def take_pending(self) -> list[DeniedRequest]:
+        with self.mutex:
+            entries = list(self.pending)
+            self.pending.clear()
+            if not entries:
+                self.thread = None
+            return entries
+
+
+def write_entries(database: Database, entries: Iterable[DeniedRequest], wait_seconds_max: float) -> None:
+    with database.writing(wait_seconds_max=wait_seconds_max, is_brief=True) as transaction:
+        for each in entries:
+            row_layout.record_refusal(
+                transaction, each.relation, actor_id=each.actor_id, client_id=each.client_id, message=each.message
+            )
+
+
+def log_loss() -> None:
+    LOG.warning("a refusal was not written into the audit log")

@@ -1,22 +1,24 @@
-"""/metrics: Prometheus metrics of requests, lock waits and plan caches, for the service key only.
+"""/metrics: Prometheus metrics for the service key only. /live and /ready: whether the process responds and can serve.
 
-Series are labelled by method, route template and status, never by a path, caller or value. Under gunicorn, each
-worker counts in files, and every worker reports the sum. Without a directory for files, each worker counts in
-memory.
+Metrics count requests, lock waits and plan caches. /live and /ready reveal no data. Series are labelled by method,
+route template and status, never by a path, caller or value. Under gunicorn, each worker counts in files, and every
+worker reports the sum. Without a directory for files, each worker counts in memory.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import platform
+import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -30,24 +32,26 @@ from prometheus_client import (
     generate_latest,
     values,
 )
-from prometheus_client.core import InfoMetricFamily
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 import config
-from access import request_state
-from access.authentication import authenticator
-from access.decorators import set_requirement
-from access.session import InvalidApiKey
-from engine.current import database
+from access import session
+from access.decorators import public, set_requirement
+from access.session import InvalidApiKey, authenticator
+from engine.interface.clock import Clock
 from engine.interface.database import Database
+from engine.open import database, reading
 from engine.query.read import plan as read_plan
-from engine.query.write import plan as write_plan
+from engine.query.write import statements
 from engine.storage.sqlite import driver
-from inspections import cases, findings, planned_visits, schedules, visits
+from inspections import deadlines, findings, planned_visits, schedules, visits
 from inspections.files import links, listing, records
-from inspections.lead import summary
-from inspections.reporting import building_statistics, calendar, chart, dashboard, due_summary, status_counts
+from inspections.files.store import FREE_BYTES_MIN, FileStore
+from inspections.lead import assessment, classification, summary
+from inspections.reporting import calendar, chart, counts, dashboard, due_summary
+from models.types import Fault
 from routes.http.metric_files import allocate
 
 LOG = logging.getLogger("walkthrough")
@@ -84,7 +88,7 @@ def requires_service_key(view: Callable[[], Response]) -> Callable[[], Response]
 @requires_service_key
 def metrics() -> Response:
     meters: Meters = current_app.extensions[METERS_KEY]
-    return Response(meters.render(), 200, {"Content-Type": CONTENT_TYPE_LATEST})
+    return Response(meters.render(database().clock), 200, {"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def register_meters(app: Flask) -> None:
@@ -156,13 +160,13 @@ class Meters:
 
     def count(self, response: Response) -> Response:
         """Count a request. It takes 3 us, or 5 us with several workers."""
-        request = request_state.request()
+        request = session.request()
         rule = request.url_rule
         key = (request.method, rule.rule if rule is not None else NO_ROUTE, response.status_code)
         series = self.series_cache.get(key) or self.series(*key)
         now = time.monotonic()
         series[0].inc()
-        series[1].observe(now - request_state.state().began)
+        series[1].observe(now - session.state().began)
         if now >= self.publish_at:
             self.publish_at = now + PUBLISH_SECONDS
             self.plans.publish()
@@ -178,11 +182,16 @@ class Meters:
             self.series_cache[method, route, status] = found
         return found
 
-    def render(self) -> bytes:
-        """Return the metrics of all workers and the versions, in Prometheus' text format."""
+    def render(self, clock: Clock) -> bytes:
+        """Return the metrics of all workers, the clock and the versions, in Prometheus' text format."""
         self.plans.publish()
         registry = CollectorRegistry()
         registry.register(BuildInfo())
+        ahead = GaugeMetricFamily(
+            "walkthrough_clock_ahead_seconds", "Seconds that the database's time is ahead of this machine's."
+        )
+        ahead.add_metric([], clock.seconds_ahead())
+        registry.register(CollectedFamilies([ahead]))
         registry.register(CollectedFamilies(self.families()))
         return generate_latest(registry)
 
@@ -245,8 +254,9 @@ def names_statements(name: str) -> bool:
 
 
 CACHES: Final = caches_of(
-    read_plan, write_plan, building_statistics, chart, dashboard, due_summary, status_counts,
-    cases, findings, planned_visits, schedules, summary, visits, calendar, links, listing, records,
+    read_plan, statements, chart, chart, dashboard, due_summary, counts,
+    assessment, visits, findings, deadlines, findings, planned_visits, assessment, schedules, classification, summary,
+    visits, calendar, links, listing, records,
 )  # fmt: skip
 
 
@@ -268,3 +278,46 @@ class BuildInfo(Collector):
         label |= {"python": platform.python_version(), "sqlite": driver.sqlite_version}
         label["version"] = config.__version__
         yield InfoMetricFamily("walkthrough_build", "The versions that run.", label)
+
+
+health = Blueprint("health", __name__)
+
+
+@health.get("/live")
+@public("a supervisor has no key")
+def live() -> Response:
+    return status_response(200, "live")
+
+
+@health.get("/ready")
+@public("a load balancer has no key")
+def ready() -> Response:
+    served = database()
+    if served.is_file_replaced():
+        served.is_writable()  # logs and handles the replaced file as a write does
+        return status_response(503, "the database file was removed or replaced")
+    try:
+        with reading() as transaction:
+            transaction.one("SELECT 1 FROM facts LIMIT 1")
+            read_server = served.read_server(transaction)
+    except Fault:
+        return status_response(503, "the database does not answer")
+    if not served.is_writable():
+        return status_response(503, "the database cannot be written")
+    files: FileStore = current_app.extensions["walkthrough.files"]
+    if (problem := files.problem()) is not None:
+        return status_response(503, problem)
+    path = served.path
+    if path is not None and shutil.disk_usage(path.parent).free < FREE_BYTES_MIN:
+        return status_response(503, "the disk is almost full")
+    more: dict[str, str | int] = {}
+    if read_server is not None:  # with standbys only; an unused one does not make the service unready
+        more["reads"] = read_server
+    if ahead_seconds := served.clock.seconds_ahead():
+        more["clock_ahead_seconds"] = ahead_seconds
+    return status_response(200, "ready", more)
+
+
+def status_response(status: int, word: str, more: Mapping[str, str | int] = MappingProxyType({})) -> Response:
+    body = json.dumps({"status": word, **more})
+    return Response(body, status, {"Content-Type": "application/json; charset=utf-8"})

@@ -1,22 +1,145 @@
-"""The schemas of the documents: rows, bodies, function results and errors.
+"""The parts of the documents: schemas of rows, bodies, results and errors, operations, parameters and patterns.
 
-They are generated from the catalog, column types and result dataclasses.
+They are generated from the catalog, column types and result dataclasses. Patterns of parameters with a grammar are
+regular expressions of JSON Schema. They match each text that the parser takes, and few others. No part of a pattern
+matches a text in two ways, so a search is not exponential.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import types
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from access.parameters import Parameter
+from access.predicates import Parameter
 from engine.query.catalog import Attribute, Relation
+from engine.query.read.expressions import OPERATORS
 from engine.query.write.row_layout import CHOSEN_ID_MAX
-from models.errors import Fault
 from models.fields import ColumnDefault
-from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX
-from routes.openapi.parts import Json, record
+from models.types import BIGINT, INT32, INT64, INTEGER, TEXT, TEXT_BYTES_MAX, Fault
+from routes.postgrest.lexer import LIMITS
+from routes.postgrest.preferences import MediaType
+from routes.postgrest.querystring import QUANTIFIED
+
+Json = dict[str, Any]
+
+STRING: Final[Json] = {"type": "string"}
+OBJECT: Final[Json] = {"type": "object"}
+
+ERRORS: Final[dict[int, tuple[str, str]]] = {
+    300: ("Ambiguous", "Several foreign keys match an embed; the details list them."),
+    400: ("BadRequest", "The request, a value or the written row is invalid."),
+    401: ("Unauthorized", "The apikey is missing, or the token is invalid."),
+    403: ("Forbidden", "The caller may not do this, or the row would become invisible to the caller."),
+    404: ("NotFound", "The resource does not exist or is not visible."),
+    405: ("NotAllowed", "The method is not allowed."),
+    406: ("NotAcceptable", "The format or schema is unknown, or the result is not a single row."),
+    409: ("Conflict", "A key exists already, or a row is still referenced."),
+    413: ("TooLarge", "The body is too large."),
+    415: ("Unsupported", "The body's format is not supported."),
+    416: ("OutOfRange", "The range is not satisfiable."),
+    422: ("Unprocessable", "The user's data is invalid; only the sign-in API answers so."),
+    429: ("TooManyRequests", "Too many attempts; Retry-After holds the waiting time in seconds."),
+    500: ("ServerError", "The statement timed out, or an internal error occurred."),
+    503: ("TryAgain", "Busy; Retry-After holds the waiting time in seconds."),
+}
+"""The name and the description of the answer with each status of an error."""
+
+ERROR_HEADERS: Final = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    416: ("Content-Range", "Preference-Applied"),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+
+
+def ref(kind: str, name: str) -> Json:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def schema_ref(name: str) -> Json:
+    return ref("schemas", name)
+
+
+def refs(*names: str) -> list[Json]:
+    """Return references to parameters."""
+    return [ref("parameters", name) for name in names]
+
+
+def json_content(schema: Json) -> Json:
+    return {MediaType.JSON.value: {"schema": schema}}
+
+
+def json_response(description: str, schema: Json) -> Json:
+    return {"description": description, "content": json_content(schema)}
+
+
+def parameter(location: str, name: str, description: str, schema: Json = STRING, *, required: bool = False) -> Json:
+    return {"name": name, "in": location, "required": required, "description": description, "schema": schema}
+
+
+def record(properties: Json, required: Iterable[str] | None = None) -> Json:
+    """Return the schema of an object; its properties are required unless `required` names others."""
+    names = list(properties if required is None else required)
+    return {"type": "object", "required": names, "properties": properties}
+
+
+def error_responses(schema: str, statuses: Iterable[int] = ERRORS, prefix: str = "") -> Json:
+    """Return a response for each status of an error."""
+    built: Json = {}
+    for status in statuses:
+        name, description = ERRORS[status]
+        response = json_response(description, schema_ref(schema))
+        if status in ERROR_HEADERS:
+            response["headers"] = {header: {"schema": STRING} for header in ERROR_HEADERS[status]}
+        built[prefix + name] = response
+    return built
+
+
+def operation(
+    name: str,
+    tag: str,
+    summary: str,
+    responses: Json,
+    errors: Iterable[int],
+    *,
+    parameters: Iterable[Json] = (),
+    description: str = "",
+    request_body: Json | None = None,
+    security: list[Json] | None = None,
+    error_prefix: str = "",
+) -> Json:
+    """Return an operation. `errors` are the statuses of its errors."""
+    failures = {str(status): ref("responses", error_prefix + ERRORS[status][0]) for status in errors}
+    optional = {
+        "description": description,
+        "parameters": list(parameters),
+        "requestBody": request_body,
+        "security": security,
+    }
+    return {
+        "operationId": name,
+        "tags": [tag],
+        "summary": summary,
+        **{key: value for key, value in optional.items() if value or (key == "security" and value is not None)},
+        "responses": {**responses, **failures},
+    }
+
+
+def get_and_head(name: str, tag: str, summary: str, responses: Json, errors: Iterable[int], **more: Any) -> Json:
+    """Return GET, and HEAD with the same headers and no body."""
+    errors = tuple(errors)
+    get = operation(f"read_{name}", tag, summary, responses, errors, **more)
+    bodiless = {
+        status: {key: part for key, part in response.items() if key != "content"}
+        for status, response in responses.items()
+    } | {str(status): {"description": ERRORS[status][1]} for status in errors}
+    head = operation(f"head_{name}", tag, f"{summary}: headers only", bodiless, (), **more)
+    return {"get": get, "head": head}
+
 
 POSTGRES_TYPE: Final = "x-postgres-type"
 POSTGRES_DEFAULT: Final = "x-postgres-default"
@@ -37,7 +160,7 @@ DEFAULT_DESCRIPTIONS: Final = {
     ColumnDefault.NOW: "the time of creation",
     ColumnDefault.NOW_ON_WRITE: "the time of the last write",
     ColumnDefault.CALLER_ID: "the caller",
-    ColumnDefault.COMPUTED: "the deadline of the severity",
+    ColumnDefault.COMPUTED: "computed by the service",
 }
 
 ERROR: Final[Json] = {
@@ -142,6 +265,8 @@ def described(relation: Relation, attribute: Attribute, schema: Json) -> Json:
         sentences.append(f"Default: `{attribute.stored_default}`.")
     if info.service:
         sentences.append("Only the service changes it.")
+    if info.insert_only:
+        sentences.append("After the insert only functions change it.")
     notes = ["This is a Primary Key.<pk/>"] if attribute.name in relation.key else []
     fk = next((each for each in relation.foreign_keys if each.column == attribute.name), None)
     if fk is not None:
@@ -197,3 +322,55 @@ def schema_of_type(kind: Any) -> Json:
 
 
 PLAIN: Final = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
+QUOTED: Final = r'"(?:[^"\\]|\\[\s\S])*"'
+FIELD: Final = rf'(?:[^"()!.,:*]|{QUOTED})+'
+"""A name with its JSON path and the blanks around it."""
+ITEM: Final = rf'(?:[^"(),]|{QUOTED})+'
+"""An item of a select without what stands in its parentheses."""
+
+
+def listed(item: str) -> str:
+    return f"{item}(?:,{item})*"
+
+
+def items(depth: int) -> str:
+    """Return the pattern of a select with this many levels of embeds. An aggregate has empty parentheses."""
+    if depth == 0:
+        return listed(rf"{ITEM}(?:\(\){ITEM}?)?")
+    return listed(rf"{ITEM}(?:\((?:{items(depth - 1)})?\)(?:::[^(),]+| *)?)?")
+
+
+NULLS: Final = r"\.(?:nullsfirst|nullslast) *"
+TERM: Final = rf"{FIELD}(?:\({FIELD}\) *)?(?:{NULLS}|\.(?:asc|desc)(?:{NULLS}| *))?"
+
+NAMES: Final = f"^{listed(FIELD)}$"
+ORDER: Final = f"^{listed(TERM)}$"
+SELECT: Final = rf"^(?: *(?:,[\s\S]*)?|{items(LIMITS.embeds_deep)})$"
+
+
+def filter_pattern(attribute: Attribute) -> str:
+    """Return the pattern of a column's filters: the operators of its type and their values."""
+    usable = [name for name, each in OPERATORS.items() if attribute.type is TEXT or not each.text_only]
+    several = "|".join(name for name in usable if name in QUANTIFIED)
+    value = equal_value(attribute)
+    parts = (
+        rf"(?:{'|'.join(usable)})\.{value}",
+        rf"(?:{several})\((?:any|all)\)\.\{{[\s\S]*\}}",
+        r"in\. *\([\s\S]*\) *",
+        r"is\.(?:null|not_null|NULL|NOT_NULL) *",
+    )
+    return rf"^(?:not\.)?(?:{'|'.join(parts)})$"
+
+
+def key_pattern(attribute: Attribute) -> str:
+    """Return the pattern of the filter by which PUT finds its row."""
+    return rf"^eq\.{equal_value(attribute)}$"
+
+
+def equal_value(attribute: Attribute) -> str:
+    if not attribute.type.numeric:
+        return r"[\s\S]*"
+    kind = str(dict(attribute.type.schema)["type"])
+    return rf"(?:{NUMBER_TEXTS[kind].removeprefix('^').removesuffix('$')})"

@@ -1,6 +1,6 @@
 """Function calls: parses the arguments and renders the result.
 
-`access/parameters.py` describes the parameters. This module knows no function by name.
+`access/predicates.py` describes the parameters. Nothing here knows a function by name.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from access.functions import Function
-from access.parameters import PREFIX, unprefixed
+from access.decorators import Function
+from access.predicates import PREFIX, unprefixed
 from engine.query.catalog import UnknownColumn
-from models.errors import Fault
-from routes.postgrest.conditions import parse_filter
-from routes.postgrest.lexer import ParseState, Unparsable
-from routes.postgrest.limits import LIMITS, TooManyNames, excerpt
-from routes.postgrest.media import MediaType, parse_content_type
-from routes.postgrest.operands import parse_array
+from models.types import Fault
+from routes.postgrest.lexer import LIMITS, ParseState, TooManyNames, Unparsable, excerpt, parse_array
 from routes.postgrest.payload import InvalidPayload, parse_payload
-from routes.postgrest.preferences import Handling, Operation, Preferences
-from routes.postgrest.querystring import pairs
+from routes.postgrest.preferences import Handling, MediaType, Operation, Preferences, parse_content_type
+from routes.postgrest.querystring import pairs, parse_filter
 from routes.postgrest.representation import (
     STRIPPED,
+    MethodNotAllowed,
     Representation,
     applied,
     cell,
@@ -31,7 +28,6 @@ from routes.postgrest.representation import (
     content_range,
     without_nulls,
 )
-from routes.postgrest.requests import MethodNotAllowed
 from routes.postgrest.selection import parse_names
 
 Arguments = dict[str, Any]
@@ -51,8 +47,8 @@ SCALAR: Final = "pgrst_scalar"
 """PostgREST's column name for a scalar result."""
 
 
-class UnknownFunction(Fault):
-    """No function has this name and these parameters (PGRST202)."""
+class UnknownFunction(Fault, code="PGRST202"):
+    """No function has this name and these parameters."""
 
     def __init__(self, name: str, call: CallInput, hint: str | None) -> None:
         named = excerpt(f"public.{name}")
@@ -69,8 +65,8 @@ class UnknownFunction(Fault):
         )
 
 
-class ConflictingArguments(Fault):
-    """A parameter with and without `p_`, with different values (22023)."""
+class ConflictingArguments(Fault, code="22023"):
+    """A parameter with and without `p_`, with different values."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -79,16 +75,16 @@ class ConflictingArguments(Fault):
         )
 
 
-class MethodCannotCall(MethodNotAllowed):
-    """A method that cannot call the function (PGRST101)."""
+class MethodCannotCall(MethodNotAllowed, code="PGRST101"):
+    """A method that cannot call the function."""
 
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         super().__init__(method, allowed)
         self.message = f"Cannot use the {method} method on RPC"
 
 
-class MaxAffectedOnScalar(Fault):
-    """A strict max-affected preference on a function that returns no rows (PGRST128)."""
+class MaxAffectedOnScalar(Fault, code="PGRST128"):
+    """A strict max-affected preference on a function that returns no rows."""
 
     def __init__(self) -> None:
         super().__init__(

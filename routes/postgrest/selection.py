@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.query.shape import Column, Embed, Node, OrderTerm, Path
-from routes.postgrest.lexer import FIELD_NAME, ParseState, Scanner
-from routes.postgrest.limits import LimitExceeded, Limits
+from routes.postgrest.lexer import FIELD_NAME, LimitExceeded, Limits, ParseState, Scanner
 
 Items = tuple[Column | Embed, ...]
 

@@ -7,7 +7,6 @@ page makes no request. A browser prints it. The page of the console fetches its 
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -18,22 +17,22 @@ from flask import Blueprint, Response, render_template, request
 
 from access.caller import Caller
 from access.decorators import requires
-from access.parameters import Parameter, choice, required_parameter
-from engine.current import database, reading
-from engine.query.rule import Action
-from inspections.faults import NoThumbnail
+from access.predicates import Parameter, choice, required_parameter
+from engine.interface.clock import in_zone
+from engine.open import database, reading
+from engine.query.statement import Action
+from inspections.faults import BytesMissing, NoThumbnail
 from inspections.files.thumbnails import FORMATS, thumbnail
 from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, REPORT_KINDS, InspectionReport, ReportedFile
-from inspections.reports.reports import read_report
-from inspections.reports.rules import RULES
+from inspections.reports.reports import RULES, read_report
 from models import Inspection
 from models.types import BIGINT
 from models.vocabulary import JPEG
 from routes.http.middleware import respond
-from routes.postgrest import requests, results
-from routes.postgrest.media import REPORT, MediaType, parse_accept
+from routes.postgrest import errors, representation
+from routes.postgrest.preferences import REPORT, MediaType, parse_accept
 from routes.postgrest.representation import Representation, content_headers
-from routes.storage.state import file_store
+from routes.storage.bodies import file_store
 
 TEMPLATES: Final = {LEAD_REPORT: "report_lead.html", FINDINGS_REPORT: "report_findings.html"}
 STYLE: Final = (files("routes.reports") / "templates" / "report.css").read_bytes().removesuffix(b"\n")
@@ -53,17 +52,17 @@ bp = Blueprint("reports", __name__, template_folder="templates")
 @bp.get("/reports/inspections/<inspection_id>")
 @requires(Action.READ, Inspection)
 def show_report(caller: Caller, inspection_id: str) -> Response:
-    requests.require_profiles(request.headers.get("Accept-Profile"))
+    representation.require_profiles(request.headers.get("Accept-Profile"))
     media = parse_accept(request.headers.get("Accept"), REPORT)
     report = requested_report(caller, inspection_id)
     if media is MediaType.HTML:
         return report_page(report)
-    text = json.dumps(results.as_json(report), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(errors.as_json(report), ensure_ascii=False, separators=(",", ":"))
     return respond(Representation(200, content_headers(media), text))
 
 
 def requested_report(caller: Caller, key: str) -> InspectionReport:
-    """Return the report that the request names. Raise NoSuchRow, InvalidInput or ParameterOutOfRange."""
+    """Return the report that the request names. Raise NoSuchRow, InvalidInput or InvalidArgument."""
     inspection_id, kind, rule = INSPECTION_ID.deserialize(key), chosen("kind", KIND), chosen("rule", RULE)
     with reading() as transaction:
         return read_report(transaction, caller, inspection_id, kind, rule)
@@ -100,8 +99,8 @@ class EmbeddedImages:
             return ""
         self.count += 1
         try:
-            image = thumbnail(self.store, file.sha256, IMAGE_WIDTH).read_bytes()
-        except (NoThumbnail, FileNotFoundError):
+            image = thumbnail(self.store, file.id, file.sha256, IMAGE_WIDTH)
+        except (NoThumbnail, BytesMissing):
             return ""
         return f"data:{JPEG};base64,{base64.b64encode(image).decode()}"
 
@@ -120,7 +119,7 @@ def report_page(
 
     def day_and_time(text: str | None) -> tuple[str, str]:
         """Return the day and the minute of a timestamp in TIMEZONE, or empty texts."""
-        moment = datetime.datetime.fromisoformat(text).astimezone(zone) if text is not None else None
+        moment = in_zone(text, zone) if text is not None else None
         return (f"{moment:%Y-%m-%d}", f"{moment:%H:%M}") if moment is not None else ("", "")
 
     body = render_template(

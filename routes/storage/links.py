@@ -7,22 +7,20 @@ from typing import cast
 
 from flask import Blueprint, Response, request
 
-from access import request_state
+from access import session
 from access.caller import Caller
 from access.decorators import public, requires, requires_writer
-from engine.current import reading
-from engine.interface.transaction import Transaction
-from engine.query.rule import Action
-from inspections.faults import FileDenied, FileExists, InvalidFileName, InvalidLink, NoSuchFile
+from engine.interface.database import Transaction
+from engine.open import reading
+from engine.query.statement import Action
+from inspections.faults import FileDenied, FileExists, InvalidLink, NoSuchFile
 from inspections.files import links, records
-from inspections.files.keys import FileKey, parse_key, require_bucket
-from inspections.files.records import FileRow
+from inspections.files.records import FileKey, FileRow, parse_key, parse_keys, require_bucket
 from models import File
-from routes.gotrue.bodies import json_response
-from routes.gotrue.payload import Object
-from routes.storage import payload
+from routes.http.body import Object, json_response
+from routes.storage import bodies
+from routes.storage.bodies import file_limits, link_signer
 from routes.storage.objects import chosen_width, is_upsert, send_bytes, send_thumbnail
-from routes.storage.state import file_limits, link_signer
 from routes.storage.uploads import store_upload
 
 MISSING = "Either the object does not exist or you do not have access to it"
@@ -34,9 +32,9 @@ bp = Blueprint("storage_links", __name__, url_prefix="/storage/v1")
 @requires(Action.READ, File)
 def sign(caller: Caller, bucket: str, name: str) -> Response:
     key = parse_key(bucket, name)
-    options = payload.read_options(payload.SIGNING)
+    options = bodies.read_options(bodies.SIGNING)
     given = cast("Object | None", options["transform"])
-    transform = payload.read_transform(given) if given else None
+    transform = bodies.read_transform(given) if given else None
     with reading() as transaction:
         row = records.find(transaction, caller, key)
         width = chosen_width(row, transform) if transform is not None else None
@@ -49,9 +47,9 @@ def sign(caller: Caller, bucket: str, name: str) -> Response:
 @requires(Action.READ, File)
 def sign_all(caller: Caller, bucket: str) -> Response:
     require_bucket(bucket)
-    options = payload.read_options(payload.SIGNING_ALL)
+    options = bodies.read_options(bodies.SIGNING_ALL)
     paths = cast("list[str]", options["paths"])
-    keys = {path: key for path in paths if (key := key_or_none(bucket, path))}
+    keys = parse_keys(bucket, paths)
     with reading() as transaction:
         found = records.find_all(transaction, caller, bucket, [key.name for key in keys.values()])
         signed = {
@@ -62,13 +60,6 @@ def sign_all(caller: Caller, bucket: str) -> Response:
     return json_response(
         [{"error": None if path in signed else MISSING, "path": path, "signedURL": signed.get(path)} for path in paths]
     )
-
-
-def key_or_none(bucket: str, name: str) -> FileKey | None:
-    try:
-        return parse_key(bucket, name)
-    except InvalidFileName:
-        return None
 
 
 def sign_link(transaction: Transaction, caller: Caller, key: FileKey, options: Object, width: int | None = None) -> str:
@@ -107,7 +98,7 @@ def linked_file(key: FileKey) -> tuple[FileRow, int | None]:
 def load_maker(transaction: Transaction, link: links.Link) -> Caller:
     """Return the maker of a link, who counts as the caller of the request in the logs."""
     maker = links.load_maker(transaction, link)
-    request_state.state().caller = maker
+    session.state().caller = maker
     return maker
 
 

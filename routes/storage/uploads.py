@@ -1,6 +1,8 @@
 """Store an upload: a form with the file in one of its parts, or the bytes alone with headers about them.
 
-storage-js sends a Blob, a File and a FormData as a form, and everything else as bytes. storage-py sends forms.
+storage-js sends a Blob, a File and a FormData as a form, and everything else as bytes. storage-py sends forms. The
+worker asks here whether the head is enough to refuse an upload, before it takes the body. A refused request reaches its
+view without a body, and the view refuses it by the same checks.
 """
 
 from __future__ import annotations
@@ -9,36 +11,50 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
+from urllib.parse import parse_qs
 
-from flask import request
+from flask import Flask, request
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
 from werkzeug.wsgi import get_input_stream
 
+from access.access_token import Claims, require_in_force
 from access.caller import Caller
-from engine.current import database, reading, writing
-from engine.interface.transaction import Transaction
-from inspections.faults import FileTooLarge, LinkSpent
+from access.session import Authenticator
+from engine.interface.database import Transaction
+from engine.open import database, reading, writing
+from inspections.faults import FileTooLarge, InvalidLink, LinkSpent, NoRoomForFile
 from inspections.files import links, records
-from inspections.files.keys import FileKey
-from inspections.files.links import Link
-from inspections.files.records import FileRow, Upload
+from inspections.files.links import UPLOAD, Link
+from inspections.files.records import FileKey, FileRow, Upload
 from inspections.files.store import FileStore
-from inspections.files.uploads import keep_upload, sweep_if_due
-from routes.gotrue.payload import read_object
-from routes.postgrest.media import UnsupportedContentEncoding
-from routes.postgrest.requests import BadRequest
-from routes.storage.state import file_limits, file_store
+from inspections.files.uploads import (
+    discard,
+    discard_bytes,
+    keep_upload,
+    reporting_disk,
+    require_room_on_disk,
+    sweep_if_due,
+    sweep_soon,
+)
+from models.types import Fault
+from models.vocabulary import BUCKETS
+from routes.http.body import read_object
+from routes.http.faults import UnsupportedContentEncoding
+from routes.http.middleware import without_prefix
+from routes.postgrest.representation import BadRequest
+from routes.storage.bodies import file_limits, file_store, limits_of, signer_of
+from settings import UPLOAD_FORM_BYTES_MAX
 
 PIECE_BYTES: Final = 65_536
-FORM_BYTES_MAX: Final = 65_536  # of a form beside its file
 PARTS_MAX: Final = 20
 CACHE_CONTROL_CHARACTERS_MAX: Final = 200
 NO_CACHE: Final = "no-cache"
@@ -71,9 +87,11 @@ def store_upload(
             )
             if upload is not None:
                 require_unspent(transaction, link, existing, upload)
+        if upload is not None and not is_same(existing, upload):
+            require_room_on_disk(database(), store, upload.size, existing, limits.total_bytes)
 
     check(None)
-    with received_file(store, limits.file_bytes) as received:
+    with sweeping_for_room(store), received_file(store, limits.file_bytes) as received:
         upload = keep_upload(
             store,
             received.path,
@@ -83,14 +101,40 @@ def store_upload(
             user_metadata=received.user_metadata,
             check=check,
         )
-    with writing() as transaction:
-        caller = load(transaction)
-        existing = records.check_put(transaction, caller, key, upload, upsert=upsert, total_max=limits.total_bytes)
-        if link is not None and not is_same(existing, upload):
-            links.spend(transaction, link)
-        row = records.put(transaction, caller, store, key, upload, upsert=upsert, total_max=limits.total_bytes)
+        with discarding(store, [upload]), writing() as transaction:
+            caller = load(transaction)
+            existing = records.check_put(transaction, caller, key, upload, upsert=upsert, total_max=limits.total_bytes)
+            if link is not None and not is_same(existing, upload):
+                links.spend(transaction, link)
+            row = records.put(
+                transaction, caller, store, key, upload,
+                upsert=upsert, total_max=limits.total_bytes, source=received.path,
+            )  # fmt: skip
+    if existing is not None and not is_same(existing, upload):
+        discard(database(), store, [existing])
     sweep_if_due(database(), store)
     return row
+
+
+@contextmanager
+def sweeping_for_room(store: FileStore) -> Iterator[None]:
+    """Report a full disk as NoRoomForFile, and sweep soon after it."""
+    try:
+        with reporting_disk(store):
+            yield
+    except NoRoomForFile:
+        sweep_soon(database(), store)
+        raise
+
+
+@contextmanager
+def discarding(store: FileStore, uploads: Sequence[Upload]) -> Iterator[None]:
+    """Remove the bytes of uploads whose rows are not committed."""
+    try:
+        yield
+    except BaseException:
+        discard_bytes(database(), store, uploads)
+        raise
 
 
 def is_same(existing: FileRow | None, upload: Upload) -> bool:
@@ -105,7 +149,7 @@ def require_unspent(transaction: Transaction, link: Link | None, existing: FileR
 
 def body_bytes_max(file_bytes_max: int) -> int:
     """Return the limit of a body with a file of the largest size."""
-    return file_bytes_max + FORM_BYTES_MAX
+    return file_bytes_max + UPLOAD_FORM_BYTES_MAX
 
 
 @contextmanager
@@ -177,7 +221,7 @@ def read_form(destination: Destination, boundary: str) -> ReceivedFile:
             form.add(event)
     except RequestEntityTooLarge as error:
         raise BadRequest(
-            f"The form has more than {PARTS_MAX} parts, or its fields more than {FORM_BYTES_MAX} bytes"
+            f"The form has more than {PARTS_MAX} parts, or its fields more than {UPLOAD_FORM_BYTES_MAX} bytes"
         ) from error
     except ValueError as error:
         raise BadRequest("The form could not be read") from error
@@ -220,7 +264,7 @@ class UploadForm:
             self.part = self.fields.setdefault(event.name or "", bytearray()).extend
         elif isinstance(event, Data):
             self.part(event.data)
-            if sum(map(len, self.fields.values())) > FORM_BYTES_MAX:
+            if sum(map(len, self.fields.values())) > UPLOAD_FORM_BYTES_MAX:
                 raise RequestEntityTooLarge
 
     def texts(self) -> dict[str, str]:
@@ -255,3 +299,55 @@ def read_cache_control(text: str | None) -> str:
     if len(text) > CACHE_CONTROL_CHARACTERS_MAX or not text.isprintable():
         raise BadRequest(f"cacheControl has at most {CACHE_CONTROL_CHARACTERS_MAX} printable characters")
     return text
+
+
+UPLOAD_PATH: Final = re.compile(rf"/storage/v1/object/(upload/sign/)?(?:{'|'.join(BUCKETS)})/.*")
+
+
+class UploadHeads:
+    """The rules of an application's uploads, for `serving.worker.connection.UploadRules`."""
+
+    def __init__(self, app: Flask, other_bytes_max: Callable[[Any], int | None]) -> None:
+        """`other_bytes_max` returns the limit of a request that is no upload of /storage/v1."""
+        self.other_bytes_max = other_bytes_max
+        self.store: FileStore = app.extensions["walkthrough.files"]
+        self.authenticator: Authenticator = app.extensions["walkthrough.authenticator"]
+        self.clock: Callable[[], float] = app.extensions.get("walkthrough.clock", time.time)
+        self.signer = signer_of(app.config)
+        self.prefix: str = app.config["URL_PREFIX"]
+        self.bytes_max = body_bytes_max(limits_of(app.config).file_bytes)
+
+    @property
+    def directory(self) -> Path:
+        """The folder for unfinished uploads. It exists; raise OSError if it cannot be made."""
+        self.store.prepare()
+        return self.store.incoming
+
+    def body_bytes_max(self, request: Any) -> int | None:
+        """Return the limit of the request's body: None if the request is no upload, 0 if it is refused."""
+        if request.method not in ("POST", "PUT") or "/storage/v1/object/" not in request.path:
+            return self.other_bytes_max(request)
+        match = UPLOAD_PATH.fullmatch(without_prefix(request.path, self.prefix))
+        if match is None or (match[1] and request.method == "POST"):
+            return None
+        try:
+            if match[1]:
+                self.require_link(request.query)
+            else:
+                self.require_credentials(dict(request.headers))
+        except Fault:
+            return 0
+        return self.bytes_max
+
+    def require_link(self, query: str) -> None:
+        link = self.signer.parse(parse_qs(query).get("token", [""])[0])
+        if link.use != UPLOAD or link.expires_at <= self.clock():
+            raise InvalidLink
+
+    def require_credentials(self, headers: dict[str, str]) -> None:
+        """Raise a fault for a request whose token or apikey is absent, malformed or expired."""
+        found = self.authenticator.authenticate(headers.get("APIKEY"), headers.get("AUTHORIZATION"))
+        if found.is_anonymous:
+            raise InvalidLink
+        if isinstance(found.credential, Claims):
+            require_in_force(found.credential, int(self.clock()))

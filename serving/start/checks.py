@@ -1,29 +1,41 @@
-"""The checks of a start, which the arbiter runs once before it forks workers."""
+"""The checks of a start: ports, file descriptors, and the service's own `flask` commands.
+
+The arbiter runs them once before it forks workers. Each command has a process of its own and at most
+COMMAND_SECONDS_MAX. A worker may have only as many clients as file descriptors allow; the usual limit is 1,024.
+gunicorn's main loop ends when `accept` finds no free descriptor, and all clients of the worker lose their requests.
+Each worker binds the port itself (SO_REUSEPORT), so two servers that start together would share the clients. A server
+therefore claims its ports first. On Linux the claim is an abstract Unix socket. Its name belongs to the network
+namespace and ends with its process. Elsewhere the claim is a lock on a file. A claim covers all addresses: one address
+may have several names.
+"""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import gc
 import importlib
 import logging
 import os
+import resource
 import selectors
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
-import config
-from engine.storage.server_lock import AlreadyServed, ServingLock
+from config import PROJECT
+from engine.storage.database import AlreadyServed, ServingLock
 
 PROBE_SECONDS_MAX = 1.0
 CHECK_SECONDS_MAX = 600.0  # for a file of several gigabytes on a slow disk
@@ -66,16 +78,22 @@ def share_clock() -> None:
         clock.share()
 
 
+def seconds_ahead() -> int:
+    """Return by how many seconds the checked database's time is ahead of this machine's (`share_clock`)."""
+    clock = sys.modules.get("engine.interface.clock")
+    return 0 if clock is None else clock.Clock().seconds_ahead()
+
+
 def expect_file(database: Path | None) -> None:
-    """Bind all workers to the checked file (`engine/storage/file_identity.py`), if `load` could import it."""
-    file_identity = sys.modules.get("engine.storage.file_identity")
+    """Bind all workers to the checked file (`engine/storage/file_copies.py`), if `load` could import it."""
+    file_identity = sys.modules.get("engine.storage.file_copies")
     if file_identity is not None and database is not None:
         file_identity.expect(database)
 
 
 def expect_server(url: str) -> None:
-    """Let workers start while the checked server does not answer (`engine/postgres/schema.py`)."""
-    schema = sys.modules.get("engine.postgres.schema")
+    """Let workers start while the checked server does not answer (`postgres/schema.py`)."""
+    schema = sys.modules.get("postgres.schema")
     if schema is not None:
         schema.expect(url)
 
@@ -97,12 +115,6 @@ def require_usable(lock: ServingLock | None, check: Check, what: str = "the chec
         if lock is not None:
             lock.give_back()
         raise StartRefused(f"{what} failed: {last_line(output)}")
-
-
-def create_database(settings: config.Settings) -> None:
-    """Create or migrate the database; raise NotStarted for a file of another kind or version."""
-    config.set_inherited(settings)
-    importlib.import_module("app").create_app().extensions["walkthrough"].shut_down()
 
 
 def report_wait(what: str) -> None:
@@ -257,3 +269,148 @@ def _bind(host: str, port: int) -> None:
         if hasattr(socket, "SO_REUSEPORT"):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         probe.bind((host, port))
+
+
+CLIENTS_MAX: Final = 4_000  # most of them idle for KEEPALIVE_SECONDS
+DESCRIPTORS_MIN: Final = 64  # with 32 each worker ends and is restarted without end
+OTHER_DESCRIPTORS: Final = 200  # 33 connections to a file take 99; an idle worker has about 40
+
+
+def clients_max() -> int:
+    """Return how many clients each worker may have, after raising this process's limit of open files.
+
+    If the limit is low, clients get a quarter of it.
+    """
+    limit = raise_limit(CLIENTS_MAX + OTHER_DESCRIPTORS)
+    return min(CLIENTS_MAX, max(limit - OTHER_DESCRIPTORS, limit // 4))
+
+
+def descriptor_shortage() -> str | None:
+    """Return why the limit of open files is too low to serve, or None if it suffices."""
+    limit = raise_limit(DESCRIPTORS_MIN)
+    if limit >= DESCRIPTORS_MIN:
+        return None
+    return f"{limit} open files are too few: at least {DESCRIPTORS_MIN} (ulimit -n)"
+
+
+def raise_limit(wanted: int) -> int:
+    """Raise the limit of open files to `wanted` if allowed; return the limit, at most `wanted`."""
+    limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY or limit >= wanted:
+        return wanted
+    higher = wanted if hard_limit == resource.RLIM_INFINITY else min(wanted, hard_limit)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard_limit))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+HAS_ABSTRACT_SOCKETS = sys.platform == "linux"
+
+
+def address_text(address: object) -> str:
+    """Return an address of gunicorn, or HOST and PORT, as gunicorn's `bind` has it.
+
+    >>> address_text(("::1", 8000)), address_text(("localhost", 8000))
+    ('[::1]:8000', 'localhost:8000')
+    >>> address_text("/run/walkthrough.sock"), address_text(("unix:/run/walkthrough.sock", 8000))
+    ('unix:/run/walkthrough.sock', 'unix:/run/walkthrough.sock')
+    """
+    match address:
+        case (str() as host, int() as port):
+            if host.startswith("unix:"):
+                return host
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        case _:
+            return f"unix:{address}"
+
+
+class PortTaken(Exception):
+    """Another server has claimed the port, or the claim failed. The message is one line."""
+
+
+class PortClaims:
+    """The ports that an arbiter has claimed. They end with it: workers that outlive a killed arbiter hold none."""
+
+    def __init__(self) -> None:
+        self._held: list[int] = []
+
+    def claim(self, addresses: Iterable[object]) -> None:
+        """Claim the ports of all addresses or none; raise PortTaken. The path of a Unix socket has no port."""
+        ports = {address[1] for address in addresses if isinstance(address, tuple)}
+        try:
+            for port in sorted(ports):
+                self._held.append(_claim(port))
+        except BlockingIOError as error:
+            self.release()
+            raise PortTaken(f"another server of this kind has port {port}, or is just starting there") from error
+        except OSError as error:
+            self.release()
+            raise PortTaken(f"port {port} cannot be claimed: {error.strerror}") from error
+
+    def release(self) -> None:
+        while self._held:
+            os.close(self._held.pop())
+
+
+def _claim(port: int) -> int:
+    """Claim a port and return the descriptor that holds it; raise BlockingIOError if it is claimed."""
+    if HAS_ABSTRACT_SOCKETS:
+        try:
+            return _bind_name(port)
+        except BlockingIOError:
+            raise
+        except OSError:
+            pass  # such sockets are forbidden here
+    return _lock_file(port)
+
+
+def _bind_name(port: int) -> int:
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        holder.bind(f"\0walkthrough:{port}")
+    except OSError as error:
+        holder.close()
+        if error.errno == errno.EADDRINUSE:
+            raise BlockingIOError from error
+        raise
+    return holder.detach()
+
+
+def _lock_file(port: int) -> int:
+    """Lock a file of this user: another user's file could not be opened."""
+    path = Path(tempfile.gettempdir()) / f"walkthrough-{os.getuid()}-{port}.port"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+COMMAND_SECONDS_MAX = 120.0  # the demonstration's import takes some seconds on a slow machine
+
+
+class CommandFailed(Exception):
+    """A `flask` command failed. The message is its last line."""
+
+
+def flask(environ: Mapping[str, str], *arguments: str, stdin: str = "") -> str:
+    """Run `flask --app app ARGUMENTS`; return what it prints. Raise CommandFailed."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "flask", "--app", "app", *arguments],
+            cwd=PROJECT,
+            env=environ,
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=COMMAND_SECONDS_MAX,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailed(f"flask {arguments[0]} did not end") from error
+    if done.returncode != 0:
+        line = last_line(done.stderr.strip() or done.stdout)
+        raise CommandFailed(f"flask {arguments[0]}: {line}")
+    return done.stdout

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import config
@@ -14,7 +14,9 @@ from demo.passwords import with_passwords
 from demo.photographs import photographs
 from demo.portfolio import SEED, Portfolio, compose
 from inspections.files.store import FileStore, measure
-from serving.start.commands import CommandFailed, flask
+from serving.start.checks import CommandFailed, flask
+from serving.start.introduction import addresses, public_url, sign_in_line
+from settings import Settings
 
 REQUESTS = (
     "/inspections?select=id,date_visited,notes,buildings(name)&status=eq.failed&limit=3",
@@ -23,9 +25,15 @@ REQUESTS = (
 )
 
 
+def introduce_all(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Return the addresses and the text for a visitor; import the portfolio unless it is there."""
+    text = introduce(environ, public_url(settings, environ), settings["ANON_KEY"] or "")
+    return "\n".join([*addresses(settings, environ), text])
+
+
 def introduce(environ: Mapping[str, str], url: str, apikey: str) -> str:
     """Import the portfolio unless it is there; return the text for a visitor."""
-    portfolio = compose(datetime.now(ZoneInfo(environ.get("TIMEZONE") or "UTC")).date(), SEED)
+    portfolio = compose(datetime.now(ZoneInfo(config.time_zone(environ))).date(), SEED)
     examples = _one_user_per_role(portfolio)
     passwords: dict[str, str] = {}
     try:
@@ -49,12 +57,11 @@ def introduce(environ: Mapping[str, str], url: str, apikey: str) -> str:
     )
 
 
-def sign_in_line(url: str, apikey: str, email: str, password: str) -> str:
-    body = shlex.quote(json.dumps({"email": email, "password": password}, ensure_ascii=False))
-    return (
-        f"  curl -s '{url}/auth/v1/token?grant_type=password' \\\n    -H 'apikey: {apikey}' \\\n"
-        f"    -H 'Content-Type: application/json' -d {body}"
-    )
+def renew_passwords(environ: Mapping[str, str]) -> str:
+    """Give the fictional users new passwords; return the users with them. The service may be running."""
+    portfolio = compose(datetime.now(UTC).date(), SEED)
+    printed = flask(environ, "new-passwords", *(str(user["email"]) for user in portfolio["users"]))
+    return "\n".join(_users(portfolio, dict(line.split() for line in printed.splitlines())))
 
 
 def _load(environ: Mapping[str, str], portfolio: Portfolio) -> None:
@@ -65,6 +72,7 @@ def _load(environ: Mapping[str, str], portfolio: Portfolio) -> None:
         temporary = store.new_temporary()
         temporary.write_bytes(each.content)
         store.keep(temporary, measure(temporary))
+        temporary.unlink(missing_ok=True)
     try:
         flask(environ, "import", "/dev/stdin", stdin=json.dumps({**portfolio, "files": [each.row for each in drawn]}))
     except CommandFailed as error:
@@ -97,7 +105,7 @@ def _users(portfolio: Portfolio, passwords: Mapping[str, str]) -> list[str]:
     ]
     if passwords:
         return ["The demo's users and passwords (shown once; only hashes are stored):", "", *lines]
-    again = "(their passwords were shown at the first start; remove instance/demo.db* for new ones)"
+    again = "(their passwords were shown at the first start; `bin/serve --demo --passwords` sets and prints new ones)"
     return ["The demo's users:", "", *lines, "", again]
 
 

@@ -20,11 +20,8 @@ import gunicorn.util
 
 from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
-from serving.worker import limits, refusal
-from serving.worker.connection import ClientConnection, UploadRules
-from serving.worker.head_cache import create
-from serving.worker.request import BufferedRequest
-from serving.worker.response import SingleWriteResponse
+from serving.worker import connection
+from serving.worker.connection import BufferedRequest, ClientConnection, SingleWriteResponse, UploadRules, create
 
 SWEEP_SECONDS = 0.25
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
@@ -51,7 +48,7 @@ class BufferingWorker(StoppableWorker):
         self._next_sweep = 0.0
 
     def init_process(self) -> None:
-        gunicorn.util.write_error = refusal.write_refusal
+        gunicorn.util.write_error = connection.write_refusal
         gunicorn.http.wsgi.Response = SingleWriteResponse
         gunicorn.http.wsgi.create = create
         super().init_process()
@@ -84,7 +81,7 @@ class BufferingWorker(StoppableWorker):
         sock.setblocking(True)  # for the threads; the main loop passes MSG_DONTWAIT
         self.nr_conns += 1
         conn = ClientConnection(self.cfg, sock, client, server, self.uploads)
-        self._move(conn, self.receiving, time.monotonic() + limits.HEAD_SECONDS_MAX)
+        self._move(conn, self.receiving, time.monotonic() + connection.HEAD_SECONDS_MAX)
         self._watch(conn)
 
     def _watch(self, conn: ClientConnection) -> None:
@@ -108,7 +105,7 @@ class BufferingWorker(StoppableWorker):
                 self._watch(conn)
             return
         try:
-            data = sock.recv(limits.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
+            data = sock.recv(connection.RECEIVE_BYTES_MAX, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
@@ -122,7 +119,7 @@ class BufferingWorker(StoppableWorker):
         """Add received bytes to a request. Hand it to a thread once it is whole."""
         try:
             request = conn.receive(data)
-        except refusal.Refused as refused:
+        except connection.Refused as refused:
             self._refuse(conn, refused.status)
         except Exception as error:  # noqa: BLE001  # gunicorn's parser has many
             self.handle_error(None, conn.sock, conn.client, error)
@@ -133,14 +130,14 @@ class BufferingWorker(StoppableWorker):
                 return
             conn.began = conn.body_began = 0.0
             request.arrived = now = time.monotonic()
-            self._move(conn, self.serving, now + limits.REQUEST_SECONDS_MAX)
+            self._move(conn, self.serving, now + connection.REQUEST_SECONDS_MAX)
             self.tpool.submit(run_logged, partial(self._serve, conn, request))
 
     def _wait_for_more(self, conn: ClientConnection) -> None:
         now = time.monotonic()
         self._move(conn, self.receiving, conn.due(now))
         self._count(conn, conn.held)
-        for kind, bytes_max in enumerate((limits.BUFFERED_BYTES_MAX, limits.UPLOADED_BYTES_MAX)):
+        for kind, bytes_max in enumerate((connection.BUFFERED_BYTES_MAX, connection.UPLOADED_BYTES_MAX)):
             if self.buffered[kind] > bytes_max:
                 # Slow requests hold many bytes for long; a fast upload is soon whole.
                 held = sorted(self.receiving, key=lambda each: each.counted[kind] * (now - each.began))
@@ -156,7 +153,7 @@ class BufferingWorker(StoppableWorker):
         path = conn.request.path if conn.request is not None else ""
         self.log.info("refused a request with status %d", status)
         with suppress(OSError):
-            refusal.send_now(conn.sock, refusal.compose(status, path))
+            connection.send_now(conn.sock, connection.compose(status, path))
         self._linger(conn)
 
     def _linger(self, conn: ClientConnection) -> None:
@@ -164,7 +161,7 @@ class BufferingWorker(StoppableWorker):
         was_served = conn.queue is self.serving
         conn.clear()
         self._count(conn)
-        self._move(conn, self.lingering, time.monotonic() + limits.LINGER_SECONDS_MAX)
+        self._move(conn, self.lingering, time.monotonic() + connection.LINGER_SECONDS_MAX)
         try:
             conn.sock.shutdown(socket.SHUT_WR)
             if was_served:
@@ -192,7 +189,7 @@ class BufferingWorker(StoppableWorker):
         if not self.alive:
             for conn in (*list(self.idle), *self.receiving):
                 if not conn.pending and conn.request is None:
-                    conn.deadline = min(conn.deadline, now + limits.STOP_KEEPALIVE_SECONDS)
+                    conn.deadline = min(conn.deadline, now + connection.STOP_KEEPALIVE_SECONDS)
         others = [*self.receiving, *self.lingering, *list(self.serving)]
         late = [conn for conn in others if conn.deadline <= now]
         late += takewhile(lambda conn: conn.deadline <= now, list(self.idle))
@@ -249,6 +246,6 @@ class BufferingWorker(StoppableWorker):
         """In the main loop: continue with the bytes that arrived after a request."""
         self._count(conn)
         data, conn.pending = bytes(conn.pending), bytearray()
-        self._rest(conn, self.cfg.keepalive if self.alive else limits.STOP_KEEPALIVE_SECONDS)
+        self._rest(conn, self.cfg.keepalive if self.alive else connection.STOP_KEEPALIVE_SECONDS)
         if data:
             self._receive(conn, data)

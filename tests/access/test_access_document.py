@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from access import document, predicates
 from access.document import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicates import AnyOf
 from access.roles import Role
 from models import RESOURCES, AuditLog, Building, File, FindingEvent, Inspection, InspectionPlan
-from routes.functions.registry import FUNCTIONS
+from routes.functions.rpc import FUNCTIONS
+
+pytestmark = pytest.mark.one_engine
 
 
 def section(title: str) -> str:

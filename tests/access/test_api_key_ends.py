@@ -12,8 +12,8 @@ from access.accounts.api_key import NewApiKey
 from access.accounts.sign_in import Scope, sign_out
 from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
-from engine.interface.transaction import Transaction
-from engine.maintenance import clock_reset
+from engine.interface.database import Transaction
+from engine.maintenance import check
 from tests.access.api_keys import make, of_user, read
 from tests.conftest import ADA, MOE, ROOT
 from tests.support.signin import PASSWORDS, Service, error, reused_service
@@ -58,7 +58,7 @@ def end_by_own_password(service: Service) -> None:
 
 
 def end_by_expiry(service: Service) -> None:
-    service.sql("UPDATE api_keys SET expires_at = ?", int(time.time()))
+    service.sql("UPDATE tokens SET expires_at = ?", int(time.time()))
 
 
 def end_by_deletion_of_the_creator(service: Service) -> None:
@@ -99,6 +99,15 @@ def test_temporary_ban_suspends_a_key(service: Service) -> None:
     assert read(service, key).status == 200
 
 
+def test_deactivated_user_gets_no_key(service: Service) -> None:
+    end_by_ban(service)
+
+    answers = [service.api(who).post(of_user(MOE), {"name": "MCP server"}) for who in ("ada", "root", "service")]
+
+    assert {error(each) for each in answers} == {(422, "validation_failed")}
+    assert service.sql("SELECT count(*) FROM tokens") == [(0,)]
+
+
 def test_deactivation_in_the_console_ends_a_key(service: Service) -> None:
     key = make(service, "moe")["key"]
     with service.app.app_context(), service.app.extensions["walkthrough"].writing() as transaction:
@@ -113,10 +122,10 @@ def test_deactivation_in_the_console_ends_a_key(service: Service) -> None:
 def test_reset_of_the_clock_ends_every_key(service: Service) -> None:
     key = make(service, "moe")["key"]
     with service.app.app_context():
-        clock_reset.reset_clock(service.app.extensions["walkthrough"])
+        check.reset_clock(service.app.extensions["walkthrough"])
 
     assert read(service, key).refusal == INVALID
-    assert service.sql("SELECT count(*) FROM api_keys") == [(0,)]
+    assert service.sql("SELECT count(*) FROM tokens") == [(0,)]
 
 
 def test_new_user_of_a_deleted_id_has_none_of_its_keys(service: Service) -> None:

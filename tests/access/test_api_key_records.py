@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from access import session
-from access.accounts import api_key
+from access.accounts import long_lived_tokens
 from access.roles import GRANT_PROFILES, Role
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from serving.logging import JsonLines
 from tests.access.api_keys import OWN, make, of_user, read
 from tests.conftest import ADA, MOE, ROOT
@@ -37,7 +37,7 @@ def test_database_export_and_log_hold_no_key(
     assert service.app.test_cli_runner().invoke(args=["export", str(archive)]).exit_code == 0
 
     lines = "\n".join(map(JsonLines().format, caplog.records))
-    stored = str(service.sql("SELECT * FROM api_keys")) + str(service.sql("SELECT * FROM audit_log"))
+    stored = str(service.sql("SELECT * FROM tokens")) + str(service.sql("SELECT * FROM audit_log"))
     digest = session.key_digest(key)
     assert '"event": "request"' in lines
     assert key not in lines + stored + archive.read_text()
@@ -65,7 +65,7 @@ def test_use_is_recorded_after_the_response_and_once_a_minute(
 ) -> None:
     made = make(service, "moe")
     recorded = []
-    monkeypatch.setattr(api_key, "record_use", lambda database, key_id: recorded.append(key_id))
+    monkeypatch.setattr(long_lived_tokens, "record_use", lambda database, key_id: recorded.append(key_id))
     app = service.app.test_client()
     headers = {"apikey": made["key"]}
 
@@ -76,7 +76,7 @@ def test_use_is_recorded_after_the_response_and_once_a_minute(
     service.api("moe").get("/buildings")
 
     assert recorded == [made["id"]]
-    monkeypatch.setattr(api_key, "USES", {made["id"]: time.monotonic() - 61})
+    monkeypatch.setattr(long_lived_tokens, "USES", {made["id"]: time.monotonic() - 61})
     app.get("/buildings", headers=headers).close()
     # Werkzeug's test client may close a response twice; the statement itself stores at most one use a minute.
     assert recorded[1:]
@@ -87,13 +87,13 @@ def test_use_is_stored(service: Service) -> None:
     made = make(service, "moe")
     database = service.app.extensions["walkthrough"]
 
-    api_key.record_use(database, made["id"])
+    long_lived_tokens.record_use(database, made["id"])
 
-    first = service.sql("SELECT last_used_at FROM api_keys")[0][0]
+    first = service.sql("SELECT last_used_at FROM tokens")[0][0]
     assert abs(first - time.time()) < 5
-    service.sql("UPDATE api_keys SET last_used_at = ?", first - 30)
-    api_key.record_use(database, made["id"])
-    assert service.sql("SELECT last_used_at FROM api_keys") == [(first - 30,)]
+    service.sql("UPDATE tokens SET last_used_at = ?", first - 30)
+    long_lived_tokens.record_use(database, made["id"])
+    assert service.sql("SELECT last_used_at FROM tokens") == [(first - 30,)]
     assert service.api("moe").get(OWN).json["api_keys"][0]["last_used_at"] is not None
 
 
@@ -102,9 +102,9 @@ def test_use_is_not_recorded_while_the_write_lock_is_held(service: Service) -> N
     made = make(service, "moe")
     database = service.app.extensions["walkthrough"]
     with database.hold_writer_lock(1.0):
-        api_key.record_use(database, made["id"])
+        long_lived_tokens.record_use(database, made["id"])
 
-    assert service.sql("SELECT last_used_at FROM api_keys") == [(None,)]
+    assert service.sql("SELECT last_used_at FROM tokens") == [(None,)]
 
 
 def test_look_up_of_a_key_is_one_statement_and_cached(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,4 +119,4 @@ def test_look_up_of_a_key_is_one_statement_and_cached(service: Service, monkeypa
             caller = session.look_up_key(transaction, digest)
             assert (caller.id, caller.profile) == (MOE, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True])
 
-    assert len([sql for sql in statements if "api_keys" in sql[0]]) == (1 if databases.SERVER is None else 2)
+    assert len([sql for sql in statements if "tokens" in sql[0]]) == (1 if databases.SERVER is None else 2)

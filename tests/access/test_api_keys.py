@@ -172,6 +172,16 @@ def test_read_only_key_calls_functions_that_read(service: Service) -> None:
     assert response.json["total_buildings"] == 1
 
 
+@pytest.mark.parametrize(("more", "status"), [({}, 200), ({"p_dry_run": True}, 200), ({"p_dry_run": False}, 403)])
+def test_read_only_key_tries_an_import(service: Service, more: dict, status: int) -> None:
+    api = service.api(token=make(service, "ada", read_only=True)["key"])
+
+    response = api.post("/rpc/import_csv", {"p_target": "buildings", "p_csv": "name,city\nNew,Boston\n", **more})
+
+    assert response.status == status, response.text
+    assert service.api("root").get("/buildings?name=eq.New").json == []
+
+
 def test_key_writes_as_its_user(service: Service) -> None:
     key = make(service, "ada")["key"]
 
@@ -217,7 +227,7 @@ def test_administrator_makes_keys_of_users_whom_they_may_change(
 
     assert response.status == status
     assert service.api(who).get(of_user(user_id)).status == status
-    assert service.sql("SELECT count(*) FROM api_keys") == [(int(status == 200),)]
+    assert service.sql("SELECT count(*) FROM tokens") == [(int(status == 200),)]
     if status == 200:
         creator = getattr(CAST[who], "id", None)
         assert (response.json["user_id"], response.json["created_by"]) == (user_id, creator)
@@ -288,7 +298,7 @@ def test_key_makes_no_key_and_revokes_itself(service: Service) -> None:
 )
 def test_invalid_request_makes_no_key(service: Service, body: object, status: int, code: str) -> None:
     assert error(service.api("moe").post(OWN, body)) == (status, code)
-    assert service.sql("SELECT count(*) FROM api_keys") == [(0,)]
+    assert service.sql("SELECT count(*) FROM tokens") == [(0,)]
 
 
 def test_user_has_at_most_100_keys(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,6 +306,6 @@ def test_user_has_at_most_100_keys(service: Service, monkeypatch: pytest.MonkeyP
     first, _ = make(service, "moe"), make(service, "moe")
 
     assert error(service.api("moe").post(OWN, {"name": "x"})) == (422, "validation_failed")
-    service.sql("UPDATE api_keys SET expires_at = 1 WHERE id = ?", first["id"])
+    service.sql("UPDATE tokens SET expires_at = 1 WHERE id = ?", first["id"])
     make(service, "moe")
     make(service, "mia")

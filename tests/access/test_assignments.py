@@ -8,8 +8,8 @@ from access import assignments
 from access.assignments import AssignmentCounts, InvalidGrantee, TargetOutOfScope
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, GrantKind, Role
-from engine.current import writing
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
+from engine.open import writing
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
 CALLERS = {

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from access.accounts import throttle
+from access.accounts import password
 from serving.logging import JsonLines
-from tests.conftest import ADA
-from tests.inspections.calendar_world import MOMENT, Feeds, calendar_rows
+from tests.conftest import ADA, CAST, MIA, MOE
+from tests.inspections.calendar_world import INES, IVO, MOMENT, UMA, Feeds, calendar_rows
 
 
 @pytest.fixture
@@ -41,25 +41,23 @@ def test_T18_api_key_and_token_open_no_calendar(feeds: Feeds) -> None:
 
 def test_T18_guesses_are_limited_by_their_origin(feeds: Feeds) -> None:
     link = feeds.link("ada")
-    guesses = [feeds.get(f"/calendar/wtc_{number:043}.ics") for number in range(throttle.ORIGIN_ATTEMPTS_MAX)]
+    guesses = [feeds.get(f"/calendar/wtc_{number:043}.ics") for number in range(password.ORIGIN_ATTEMPTS_MAX)]
     assert {each.status for each in guesses} == {404}
 
-    # The right link is refused, too: otherwise its answer would tell a guesser.
-    refused = [feeds.get(link), feeds.get(f"/calendar/wtc_{'A' * 43}.ics")]
+    refused = feeds.get(f"/calendar/wtc_{'A' * 43}.ics")
 
-    assert {each.status for each in refused} == {429}
-    assert int(refused[0].headers["Retry-After"]) > 0
-    with feeds.stored.reading() as transaction:
-        throttle.require_attempts_left(transaction, throttle.sign_in_attempt("ada@acme.example", "127.0.0.1", ADA))
-    feeds.stored.clock.set("2026-03-10T12:16:00+00:00")
+    assert refused.status == 429
+    assert int(refused.headers["Retry-After"]) > 0
     assert feeds.get(link).status == 200
+    feeds.stored.clock.set("2026-03-10T12:16:00+00:00")
+    assert feeds.get(f"/calendar/wtc_{'A' * 43}.ics").status == 404
 
 
 def test_T18_only_the_digest_is_stored(feeds: Feeds) -> None:
     token = feeds.link("ada").removeprefix("/calendar/").removesuffix(".ics")
 
     with feeds.stored.reading() as transaction:
-        stored = str([transaction.all(f"SELECT * FROM {table}") for table in ("api_keys", "audit_log", "attempts")])
+        stored = str([transaction.all(f"SELECT * FROM {table}") for table in ("tokens", "audit_log", "attempts")])
 
     assert token not in stored
     assert "create_api_key" in stored
@@ -92,3 +90,67 @@ def test_T18_log_and_archive_hold_no_token(
     with feeds.stored.reading() as transaction:
         audited = str(transaction.all("SELECT * FROM audit_log"))
     assert not any(part in str(lines) + audited + archive.read_text() for part in (secret, secret[:20], secret[-20:]))
+
+
+@pytest.mark.parametrize("other_user", [None, MOE])
+def test_T18_link_ends_when_its_inspector_is_unlinked(feeds: Feeds, other_user: str | None) -> None:
+    link, of_admin = feeds.link("mia", is_inspector=True), feeds.link("ada")
+    assert feeds.get(link).status == 200
+
+    assert feeds.api("root").patch(f"/inspectors?user_id=eq.{MIA}", {"user_id": other_user}).status == 204
+
+    assert feeds.get(link).refusal == feeds.get(f"/calendar/wtc_{'A' * 43}.ics").refusal
+    assert feeds.get(link).status == 404
+    assert feeds.get(of_admin).status == 200
+
+
+def unlink(feeds: Feeds) -> None:
+    assert feeds.api("root").patch(f"/inspectors?user_id=eq.{MIA}", {"user_id": None}).status == 204
+
+
+def upsert_unlinked(feeds: Feeds) -> None:
+    row = {"id": IVO, "name": "Ivo", "user_id": None}
+    made = feeds.api("root").post("/inspectors", [row], prefer="resolution=merge-duplicates")
+    assert made.status == 200, made.text
+
+
+def link_another(feeds: Feeds) -> None:
+    assert feeds.api("root").patch(f"/inspectors?user_id=eq.{MIA}", {"user_id": MOE}).status == 204
+    assert feeds.api("root").patch(f"/inspectors?id=eq.{IVO}", {"user_id": None}).status == 204
+
+
+def delete_inspector(feeds: Feeds) -> None:
+    root = feeds.api("root")
+    assert root.patch(f"/inspections?inspector_id=eq.{IVO}", {"inspector_id": None}).status == 204
+    assert root.delete(f"/inspectors?id=eq.{IVO}").status == 204
+
+
+@pytest.mark.parametrize("end", [unlink, upsert_unlinked, link_another, delete_inspector])
+def test_T18_linking_the_user_again_revives_no_old_link(feeds: Feeds, end: Callable[[Feeds], None]) -> None:
+    link, of_admin = feeds.link("mia", is_inspector=True), feeds.link("ada")
+
+    end(feeds)
+    assert feeds.api("root").patch(f"/inspectors?id=eq.{INES}", {"user_id": MIA}).status == 204
+
+    assert feeds.get(link).status == 404
+    assert feeds.get(of_admin).status == 200
+    assert feeds.get(feeds.link("mia", is_inspector=True)).status == 200
+
+
+def test_T18_link_stays_with_other_changes_of_its_inspector(feeds: Feeds) -> None:
+    link = feeds.link("mia", is_inspector=True)
+
+    assert feeds.api("root").patch(f"/inspectors?id=eq.{IVO}", {"name": "Ivo", "user_id": MIA}).status == 204
+    assert feeds.api("root").delete(f"/inspectors?id=eq.{UMA}").status in (204, 409)
+
+    assert feeds.get(link).status == 200
+
+
+@pytest.mark.parametrize("who", ["mia", "ada"])
+def test_T18_link_is_suspended_with_its_owner(feeds: Feeds, who: str) -> None:
+    link = feeds.link(who, is_inspector=who == "mia")
+    owner = f"/auth/v1/admin/users/{CAST[who].id}"
+
+    assert feeds.api("root").put(owner, {"ban_duration": "24h"}).status == 200
+
+    assert feeds.get(link).status == 404

@@ -1,7 +1,7 @@
 """Attack catalogue, group G: grants. Each test has its number in the catalogue.
 
 Functions (G06 to G09, G11 to G13, G15) stand in test_attacks_functions.py, G10 between two workers in
-test_catalogue_concurrency.py.
+tests/contract/test_attacks_concurrency.py.
 """
 # ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 

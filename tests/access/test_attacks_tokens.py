@@ -19,6 +19,8 @@ from tests.support.applications import open_app
 from tests.support.signin import EMAILS, Service, claims, error, open_service, reused_service
 from tests.support.tokens import ANON_KEY, SECRET_KEY, SERVICE_KEY, claims_of, sign
 
+pytestmark = pytest.mark.one_engine
+
 NEWER_KEY = "tests-newer-secret-key-of-more-than-32-bytes"
 
 

@@ -12,6 +12,7 @@ from tests.access.test_attacks_sign_in import ADMIN, same
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.support import tokens
 from tests.support.applications import open_app
+from tests.support.providers import PROVIDERS
 from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 pytestmark = pytest.mark.slow
@@ -38,7 +39,7 @@ def test_L07_new_database_has_no_user_and_a_command_creates_the_first(tmp_path: 
 
     assert made.exit_code == 0, made.output
     session = empty.try_password("root@example.org", "root's own").json
-    assert session["user"]["app_metadata"] == {"role": "super_admin"}
+    assert session["user"]["app_metadata"] == {**PROVIDERS, "role": "super_admin"}
 
 
 # L08: administrators and their reach
@@ -205,7 +206,7 @@ def test_L09_user_changes_neither_their_rights_nor_their_email(service: Service,
 
     assert service.sql("SELECT id, email, role, client_id FROM users") == before
     assert moe.get("/buildings?select=id").json == [{"id": 1}]
-    assert moe.get("/auth/v1/user").json["app_metadata"] == {"role": "client_manager", "client_id": 1}
+    assert moe.get("/auth/v1/user").json["app_metadata"] == {**PROVIDERS, "role": "client_manager", "client_id": 1}
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from access.accounts import deadline, password
+from access.accounts import password
 from tests.conftest import MAX, MOE
 from tests.support import databases, tokens
+from tests.support.providers import PROVIDERS
 from tests.support.signin import EMAILS, OTHER_ORIGIN, PASSWORDS, Service, claims, error, open_service, reused_service
 
 pytestmark = pytest.mark.slow
@@ -73,8 +74,11 @@ def test_user_has_the_keys_that_clients_expect(service: Service) -> None:
 
     assert user == session["user"]
     assert set(user) == USER_KEYS
-    assert user["app_metadata"] == {"role": "client_manager", "client_id": 1}
+    assert user["app_metadata"] == {**PROVIDERS, "role": "client_manager", "client_id": 1}
     assert user["user_metadata"] == {"name": "Moe"}
+    [identity] = user["identities"]
+    assert (identity["user_id"], identity["provider"]) == (user["id"], "email")
+    assert identity["identity_data"]["email"] == user["email"]
     assert user["last_sign_in_at"] is not None
 
 
@@ -287,7 +291,7 @@ def test_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: pathlib.Pa
 
 
 def test_sign_in_refused_by_the_hash_queue_is_not_counted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(password, "RESPONSE_SECONDS_MAX", 0.6)
 
     with password.HASHING_SLOTS:
         refused = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
@@ -302,7 +306,7 @@ def test_write_without_the_lock_is_refused_before_the_deadline(
     service: Service, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     """The deadline of 3 s is shortened here. Another write holds the lock."""
-    monkeypatch.setattr(deadline, "RESPONSE_SECONDS_MAX", 0.6)
+    monkeypatch.setattr(password, "RESPONSE_SECONDS_MAX", 0.6)
     session = service.sign_in("moe")
     change = "/buildings?id=eq.1", {"name": "Waited"}
     with ThreadPoolExecutor(1) as pool, databases.hold_writer_lock(service.file):

@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import MOE
 from tests.support import tokens
+from tests.support.providers import PROVIDERS
 from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
 pytestmark = pytest.mark.slow
@@ -59,7 +60,7 @@ def test_user_cannot_change_their_own_rights(service: Service, body: dict) -> No
 
     user = moe.put("/auth/v1/user", body).json
 
-    assert user["app_metadata"] == {"role": "client_manager", "client_id": 1}
+    assert user["app_metadata"] == {**PROVIDERS, "role": "client_manager", "client_id": 1}
     assert user["role"] == "client_manager"
     assert service.sql("SELECT id, email, role, client_id FROM users") == before
     assert len(moe.get("/buildings").json) == 1
@@ -121,7 +122,9 @@ def test_metadata_beyond_the_limit_are_refused(service: Service) -> None:
 
 def test_new_password_ends_the_other_sessions_and_keeps_this_one(service: Service) -> None:
     mine, other = service.sign_in("moe"), service.sign_in("moe")
-    sessionless = service.api("moe")
+    # One token for both requests: a token that is signed in a later second than the change stays valid.
+    sessionless = service.api(token=tokens.token_for(MOE, "client_manager", 1))
+    assert sessionless.get("/buildings").status == 200
     moe = service.api(token=mine["access_token"])
 
     assert moe.put("/auth/v1/user", {"password": "brand new"}).status == 200
@@ -166,7 +169,7 @@ def test_refused_changes_with_a_password_count_as_attempts(service: Service, mor
     moe = service.api(token=service.sign_in("moe")["access_token"])
     assert moe.put("/auth/v1/user", {"data": {"kept": "x" * 9_000}}).status == 200
 
-    guesses = [{"password": f"guess {number}", **more} for number in range(11)]
+    guesses = [{"password": f"guess no {number}", **more} for number in range(11)]
     statuses = [moe.put("/auth/v1/user", guess).status for guess in guesses]
 
     assert statuses == [422] * 10 + [429]

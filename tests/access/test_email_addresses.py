@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.signin import Service, error, reused_service
 
+pytestmark = pytest.mark.one_engine
+
 MALFORMED = (
     "<a@c.org>",
     "x@y..z",

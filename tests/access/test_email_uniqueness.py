@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from access.accounts import people
-from engine.current import reading
+from engine.open import reading
+from engine.query.statement import Binding, compile_statement
 from tests.conftest import MOE
 
 
@@ -60,8 +61,9 @@ def test_email_with_surrounding_space_is_refused(api: Callable, email: str) -> N
 @pytest.mark.sqlite("asks SQLite how it looks for them")
 def test_email_look_up_uses_the_index(pristine: object) -> None:
     with pristine.app_context(), reading() as transaction:
-        sql, values = people.BY_EMAIL.on(transaction, {"lowered": "a@b", "folded": "a@b"})
-        plan = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {sql}", values)]
+        query = compile_statement(people.BY_EMAIL, transaction.dialect.sa_dialect)
+        values = query.bind(Binding(parameters={"lowered": "a@b", "folded": "a@b"}))
+        plan = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {query.sql}", values)]
 
     assert any("users USING INDEX users_lower_email_key" in step for step in plan), plan
     assert not [step for step in plan if step.startswith("SCAN")]

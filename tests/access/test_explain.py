@@ -9,8 +9,8 @@ from access import explain
 from access.caller import SERVICE_CALLER, Caller
 from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alternatives_of
 from access.roles import GRANT_PROFILES, Role
-from engine.current import reading
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
+from engine.open import reading
 from models import Building, Inspection, User
 from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 

@@ -31,6 +31,8 @@ from tests.support.invalid_tokens import (
 from tests.support.signin import Service, error, file_with_passwords, open_service
 from tests.support.tokens import SERVICE_KEY, sign
 
+pytestmark = pytest.mark.one_engine
+
 FLIPS = 2_000
 ROUTES: tuple[tuple[str, str, object], ...] = (
     ("GET", "/buildings", None),

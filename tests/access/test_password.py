@@ -7,10 +7,10 @@ import argon2
 import pytest
 
 from access.accounts import password
-from access.accounts.deadline import Deadline
 from access.accounts.password import (
     DUMMY_HASH,
     HASHER,
+    Deadline,
     HashQueueFull,
     InvalidPassword,
     PasswordHashing,
@@ -19,6 +19,8 @@ from access.accounts.password import (
     require_valid,
     require_valid_new,
 )
+
+pytestmark = pytest.mark.one_engine
 
 
 def soon(seconds: float = 0.05) -> Deadline:
@@ -66,15 +68,15 @@ def test_weaker_hash_is_replaced_and_current_hash_is_kept() -> None:
     ("given", "refused"),
     [
         pytest.param("", WeakPassword, id="empty"),
-        pytest.param("12345", WeakPassword, id="short"),
-        pytest.param("äöüßé", WeakPassword, id="characters-not-bytes"),
-        pytest.param("123456", None, id="long-enough"),
-        pytest.param("      ", None, id="spaces-are-characters"),
+        pytest.param("1234567", WeakPassword, id="short"),
+        pytest.param("äöüßéñç", WeakPassword, id="characters-not-bytes"),
+        pytest.param("12345678", None, id="long-enough"),
+        pytest.param("        ", None, id="spaces-are-characters"),
         pytest.param("x" * 1_024, None, id="at-the-bound"),
         pytest.param("x" * 1_025, InvalidPassword, id="beyond-it"),
         pytest.param("é" * 513, InvalidPassword, id="bytes-not-characters"),
-        pytest.param("secret\0tail", InvalidPassword, id="nul"),
-        pytest.param("secret\ud800", InvalidPassword, id="half-a-surrogate-pair"),
+        pytest.param("a secret\0tail", InvalidPassword, id="nul"),
+        pytest.param("a secret\ud800", InvalidPassword, id="half-a-surrogate-pair"),
     ],
 )
 def test_new_password_is_refused_before_it_is_hashed(given: str, refused: type | None) -> None:

@@ -8,7 +8,7 @@ import pytest
 from access.policy import POLICIES, Policy
 from access.predicates import client_ownership, every_row, no_row
 from access.roles import Role
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models import Finding
 from tests.conftest import privilege
 from tests.safety.plan_caches import clear_plan_caches

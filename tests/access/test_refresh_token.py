@@ -4,8 +4,10 @@ import uuid
 
 import pytest
 
-from access import refresh_token
-from access.refresh_token import RefreshTokens
+from access import session
+from access.session import RefreshTokens
+
+pytestmark = pytest.mark.one_engine
 
 KEY, OTHER_KEY = 32 * b"k", 32 * b"o"
 TOKENS = RefreshTokens([KEY])
@@ -16,7 +18,7 @@ def test_refresh_token_is_not_a_jwt_and_contains_session_and_counter() -> None:
 
     token = TOKENS.issue(session_id, 7, "salt")
 
-    read = refresh_token.parse_refresh_token(token)
+    read = session.parse_refresh_token(token)
     assert "." not in token
     assert read is not None
     assert (read.session_id, read.counter) == (session_id, 7)
@@ -41,7 +43,7 @@ def test_token_is_derived_from_session_counter_salt_and_key() -> None:
     "text", ["", "~", "x", "x~y", "a.b.c", "é" * 27 + "~" + "a" * 43, "A" * 5_000, "A" * 27 + "=~a", "A" * 26]
 )
 def test_malformed_refresh_token_parses_to_none(text: str) -> None:
-    assert refresh_token.parse_refresh_token(text) is None
+    assert session.parse_refresh_token(text) is None
 
 
 def test_every_changed_character_invalidates_the_refresh_token() -> None:
@@ -49,5 +51,5 @@ def test_every_changed_character_invalidates_the_refresh_token() -> None:
 
     for place, character in enumerate(token[:-1]):
         for other in {"A", "b", "_", "~", "="} - {character}:
-            read = refresh_token.parse_refresh_token(token[:place] + other + token[place + 1 :])
+            read = session.parse_refresh_token(token[:place] + other + token[place + 1 :])
             assert read is None or not TOKENS.is_genuine(read, "salt"), (place, other)

@@ -13,6 +13,8 @@ from access.accounts import password
 from tests.conftest import Response
 from tests.support.signin import EMAILS, PASSWORDS, Service, error, reused_service
 
+pytestmark = pytest.mark.one_engine
+
 
 @pytest.fixture
 def service(tmp_path: pathlib.Path) -> Iterator[Service]:

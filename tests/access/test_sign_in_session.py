@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from access import refresh_token
+from access import session as refresh_token
 from access.accounts import people, sign_in
 from access.accounts.people import claims_for
 from access.accounts.sign_in import (
@@ -19,11 +19,10 @@ from access.accounts.sign_in import (
     UserBanned,
 )
 from access.caller import Caller
-from access.refresh_token import RefreshTokens
 from access.roles import GRANT_PROFILES, Role
-from access.session import SessionGone
-from engine.current import database
-from models.errors import Fault
+from access.session import RefreshTokens, SessionGone
+from engine.open import database
+from models.types import Fault
 from tests.conftest import MIA, MOE
 from tests.support import databases
 from tests.support.signin import Service, open_service

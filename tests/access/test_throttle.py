@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from access.accounts import email_disclosure, throttle
-from access.accounts.throttle import RateLimitExceeded, SignInAttempt, account_digest, sign_in_attempt
+from access.accounts import administration, password
+from access.accounts.password import RateLimitExceeded, SignInAttempt, account_digest, sign_in_attempt
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import GRANT_PROFILES, Role
-from engine.current import database
+from engine.open import database
 from tests.conftest import ADA, MOE
 from tests.support.signin import ORIGIN, OTHER_ORIGIN, Service, open_service
 
@@ -23,12 +23,12 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 
 def count(guess: SignInAttempt) -> int:
     with database().writing() as transaction:
-        return throttle.record_sign_in_attempt(transaction, guess)
+        return password.record_sign_in_attempt(transaction, guess)
 
 
 def delete_attempt(attempt: int) -> None:
     with database().writing() as transaction:
-        throttle.delete_attempt(transaction, attempt)
+        password.delete_attempt(transaction, attempt)
 
 
 def is_refused(guess: SignInAttempt) -> bool:
@@ -109,7 +109,7 @@ def test_attempts_on_an_unknown_account_are_counted(service: Service) -> None:
 
 def test_known_origin_has_its_own_count(service: Service) -> None:
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, MOE, ORIGIN)
+        password.remember_origin(transaction, MOE, ORIGIN)
     for _ in range(10):
         count(guess(OTHER_ORIGIN))
 
@@ -124,7 +124,7 @@ def test_known_origin_has_its_own_count(service: Service) -> None:
 def test_limit_does_not_reveal_known_origins(service: Service, tries_here: int) -> None:
     """Nor whether there is the account: it is refused as one that was invented."""
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, MOE, ORIGIN)
+        password.remember_origin(transaction, MOE, ORIGIN)
     for whom in ({}, {"email": "ghost@nowhere.example", "user_id": None}):
         for place in [ORIGIN] * tries_here + [OTHER_ORIGIN] * (10 - tries_here):
             count(guess(place, **whom))
@@ -134,11 +134,11 @@ def test_limit_does_not_reveal_known_origins(service: Service, tries_here: int) 
 
 def test_origin_is_known_for_30_days_and_for_its_own_account_only(service: Service) -> None:
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, ADA, ORIGIN)
-        throttle.remember_origin(transaction, MOE, ORIGIN)
+        password.remember_origin(transaction, ADA, ORIGIN)
+        password.remember_origin(transaction, MOE, ORIGIN)
     service.age(30 * 24 * 3_600 + 1)
     with database().writing() as transaction:
-        throttle.remember_origin(transaction, ADA, OTHER_ORIGIN)
+        password.remember_origin(transaction, ADA, OTHER_ORIGIN)
     for _ in range(10):
         count(guess("203.0.113.1"))
 
@@ -176,8 +176,8 @@ def administrator(user_id: str) -> Caller:
 
 def disclose(caller: Caller) -> None:
     with database().writing() as transaction:
-        email_disclosure.require_disclosures_left(transaction, caller)
-        email_disclosure.record_disclosure(transaction, caller)
+        administration.require_disclosures_left(transaction, caller)
+        administration.record_disclosure(transaction, caller)
 
 
 def test_taken_email_is_disclosed_20_times_an_hour_to_a_caller(service: Service) -> None:
@@ -200,4 +200,4 @@ def test_sign_in_attempts_and_email_disclosures_have_separate_limits(service: Se
 
     assert not is_refused(guess())
     with pytest.raises(RateLimitExceeded), database().reading() as transaction:
-        email_disclosure.require_disclosures_left(transaction, administrator(MOE))
+        administration.require_disclosures_left(transaction, administrator(MOE))

@@ -134,4 +134,4 @@ def stop(process: subprocess.Popen, server: Server) -> None:
 
 def environment(**changes: str) -> dict[str, str]:
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**kept, **KEYS, **changes}
+    return {**kept, "TIMEZONE": "UTC", **KEYS, **changes}

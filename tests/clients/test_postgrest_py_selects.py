@@ -34,8 +34,12 @@ def root(bare: Callable[[str], Bare]) -> Bare:
 EMPTY_READING = {
     **dict.fromkeys(("id", "inspection_id", "gun_id", "result", "reading_no", "taken_at", "dwelling", "room", "wall")),
     **dict.fromkeys(("component", "substrate", "color", "condition", "lead_mg_cm2", "qualifier", "classification")),
-    **dict.fromkeys(("voided", "ref", "note")),
+    **dict.fromkeys(
+        ("voided", "ref", "note", "mode", "lead_percent", "negative_below", "positive_from", "limits_from")
+    ),
+    **dict.fromkeys(("sample_no", "lab_name", "reported_on", "confirms_id")),
     "method": "xrf",
+    "time_is_by_order": False,
 }
 
 SELECTS = {
@@ -45,7 +49,7 @@ SELECTS = {
     ),
     "everything": (
         lambda c: c.from_("reports_lead").select().eq("id", 4),
-        [{**EMPTY_READING, "id": 4, "inspection_id": 6}],
+        [{**EMPTY_READING, "id": 4, "inspection_id": 6, "updated_at": "2025-04-10T15:00:00+00:00"}],
     ),
     "the same": (
         lambda c: c.from_("reports_lead").select("*").eq("id", 2),
@@ -65,6 +69,10 @@ SELECTS = {
                 "substrate": "Plaster",
                 "condition": "intact",
                 "lead_mg_cm2": 0.3,
+                "negative_below": 1.0,
+                "positive_from": 1.0,
+                "limits_from": "sheet",
+                "updated_at": "2025-04-10T15:00:00+00:00",
                 "qualifier": "<",
                 "voided": "Taken through wallpaper.",
             }

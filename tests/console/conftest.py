@@ -169,6 +169,14 @@ class FormClient:
         given = {"email": EMAILS[name], "password": password_of(name)}
         return self.send("/console/sign-in", given)
 
+    def sign_in_first(self, email: str, password: str) -> None:
+        """Sign in with a temporary password, and choose another one."""
+        asked = self.send("/console/sign-in", {"email": email, "password": password})
+        path = "/console/account/own_password"
+        assert asked.headers["Location"] == path
+        chosen = self.send(path, {"current_password": password, "password": f"my own: {password}"})
+        assert chosen.status_code == 303
+
     @property
     def cookie(self) -> object:
         return self.client.get_cookie(COOKIE, path="/console")

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 from access import policy
 from access.roles import GrantProfile, Role
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models.fields import Model
 from models.types import UUID
 from routes.console.components.tables import Table, all_tables
-from routes.console.register import PAGES as MODULES
+from routes.console.register import TABLE_VIEWS
 from tests.conftest import DATASET, UNKNOWN_USER_ID
-
-assert MODULES, "the modules of the pages register their presentations"
 
 ROLES = {"root": Role.SUPER_ADMIN, "ada": Role.CLIENT_ADMIN, "moe": Role.CLIENT_MANAGER}
 ROWS = json.loads(DATASET.read_text())
-SUFFIXES = {"": Action.READ, ".csv": Action.READ, "/new": Action.INSERT, "/{key}": Action.READ,
-            "/{key}/edit": Action.UPDATE, "/{key}/delete": Action.DELETE}  # fmt: skip
+SUFFIXES = {suffix: action for suffix, action, _, _ in TABLE_VIEWS if suffix != "/suggest"}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,16 @@ def add_visits(api: Callable) -> None:
     assert root.post("/inspections", rows).status == 201
 
 
+def start_reinspection(api: Callable, key: int = LATE_VISIT) -> int:
+    """Close a visit as failed, start its re-inspection, and return that."""
+    root = api("service")
+    closed = root.rpc("close_visit", {"p_inspection_id": key, "p_status": "failed", "p_reinspect_on": TODAY})
+    assert closed.status == 200, closed.text
+    again = closed.json["reinspection_id"]
+    assert root.rpc("start_visit", {"p_inspection_id": again}).status == 200
+    return again
+
+
 def add_findings(api: Callable) -> None:
     """Replace the findings by four of the late visit: late, due today, due this week, and fixed."""
     root = api("service")

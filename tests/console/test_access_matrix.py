@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.pages.access_matrix import BUILDINGS_SHOWN, USERS_SHOWN
+from routes.console.pages.access import BUILDINGS_SHOWN, USERS_SHOWN
 from tests.conftest import MOE
 
 MATRIX = "/console/access"

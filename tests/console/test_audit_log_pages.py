@@ -79,7 +79,7 @@ def test_entry_shows_the_values_before_and_after(browse: Callable, api: Callable
 
     page = browse("ada").page(f"{LOG}/{entry['id']}")
 
-    for label, before, after in (("Notes", "all fine", "by Ada"), ("Status", "completed", "failed")):
+    for label, before, after in (("Notes", "all fine", "by Ada"), ("Status", "Completed", "Failed")):
         assert f'<th scope="row">{label}</th><td>{before}</td><td>{after}</td>' in page
     assert f'href="/console/people/{ADA}">Ada</a>' in page
 
@@ -151,3 +151,65 @@ def test_csv_has_the_values_as_json(browse: Callable, api: Callable) -> None:
     (entry,) = list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"))))
 
     assert json.loads(entry["after"])["notes"] == "by Ada"
+
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
+
+
+def texts(page: str) -> str:
+    """Return the text of a page's main part, without addresses and the values of forms."""
+    return html.unescape(re.sub(r"<[^>]*>", "", page.partition("<main")[2].partition("This list in the API")[0]))
+
+
+def test_log_is_filtered_by_what_was_done(browse: Callable, api: Callable) -> None:
+    changed(api, browse)
+    ada = browse("ada")
+
+    page = ada.narrow(LOG, {"action": "eq.update"}).text
+
+    assert '<option value="eq.update" selected>Changed</option>' in page
+    assert len(rows_of_log(page)) == 1
+    assert "Form sent" not in texts(page).partition("Time")[2]
+
+
+def test_sent_form_is_listed_in_words(browse: Callable, api: Callable) -> None:
+    browse("ada").fill_in("/console/inspections/new", {"building_id": "1", "inspection_type": "fire"})
+    page = browse("ada").page(f"{LOG}?action=eq.submitted")
+
+    assert rows_of_log(page) == ["–"]
+    assert "Form sent" in page
+    assert not re.search(r"[0-9a-f]{64}", texts(page))
+
+
+def test_entry_of_a_grant_names_the_user_and_the_building(browse: Callable, api: Callable) -> None:
+    grant = {"manager_id": MOE, "building_id": 2}
+    assert api("ada").post("/client_manager_building_access", grant).status == 201
+    log = "/audit_log?relation=eq.client_manager_building_access&action=eq.insert&order=id.desc&limit=1&select=id"
+    (entry,) = api("ada").get(log).json
+
+    page = browse("ada").page(f"{LOG}/{entry['id']}")
+
+    assert "Building access of client managers" in page
+    assert '<th scope="row">Client manager</th><td>–</td><td>Moe</td>' in page
+    assert not UUID.search(texts(page))
+
+
+def test_entry_of_an_api_key_names_its_user(browse: Callable, api: Callable) -> None:
+    made = api("ada").post(f"/auth/v1/admin/users/{MOE}/api_keys", {"name": "Tablet"})
+    assert made.status in (200, 201)
+    (entry,) = api("ada").get("/audit_log?action=eq.create_api_key&select=id").json
+
+    page = browse("ada").page(f"{LOG}/{entry['id']}")
+
+    assert "API key made" in page
+    assert "<td>Moe</td>" in page
+    assert not UUID.search(texts(page))
+
+
+def test_refused_function_is_called_by_its_words(browse: Callable, api: Callable) -> None:
+    assert api("moe").post("/rpc/apply_schedule", {"p_building_ids": [1]}).status == 403
+
+    page = browse("ada").page(f"{LOG}?action=eq.refused")
+
+    assert "Apply schedule" in page
+    assert "apply_schedule" not in texts(page)

@@ -164,8 +164,8 @@ def test_day_of_an_inspector_loses_no_word_and_saves_nothing_twice(
     page.get_by_label("Description").press("End")
     page.get_by_label("Description").press_sequentially("ose")
     add(rest)
-    rest.tap(page.get_by_role("link", name="Close visit"))
-    page.get_by_label("Result").select_option("failed")
+    rest.tap(page.locator("summary", has_text="Close visit"))
+    rest.tap(page.get_by_label("Failed", exact=True))
     rest.tap(page.get_by_role("button", name="Close visit"))
     page.get_by_text("Visit closed.").wait_for()
 

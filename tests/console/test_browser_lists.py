@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from routes.console.components.display import WORD_CHARACTERS_MAX, is_text
-from routes.console.components.tables import PATH, all_tables
+from routes.console.components.tables import all_tables
+from routes.console.session.urls import PATH
 from tests.clients.server import KEYS
 from tests.conftest import WRITABLE
 from tests.console.conftest import Service

@@ -1,4 +1,4 @@
-"""Every kind of page in Chromium, light and dark, on three screens, with long names: no axe violation, no overflow.
+"""Every kind of page in Chromium, light and dark, on four screens, with long names: no axe violation, no overflow.
 
 The tests skip with a reason if no browser or no axe-core is available.
 """
@@ -27,7 +27,7 @@ HEADS = {"apikey": KEYS["ANON_KEY"], "Authorization": f"Bearer {KEYS['SERVICE_KE
 JS = Path(__file__).parent / "js"
 AXE = JS / "node_modules" / "axe-core" / "axe.min.js"
 INSTALL_SECONDS_MAX = 120
-SCREENS = ((390, 844), (1366, 768), (1920, 1080))
+SCREENS = ((320, 700), (390, 844), (1280, 800), (2560, 1440))
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 WIDER = """() => [...document.querySelectorAll('body *')].filter(each => {
   const edges = each.getBoundingClientRect();

@@ -106,6 +106,13 @@ def test_script_keeps_the_files_while_the_network_is_away(open_page: Callable, v
     page.context.set_offline(True)
     page.get_by_label("Photo").set_input_files(files_of("offline"))
     page.get_by_text("No network.").wait_for()
+    page.get_by_text("1 of 1 not stored: image.jpg.").wait_for()
+    page.get_by_text("1 file is not stored", exact=True).wait_for()
+    asked = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.get_by_role("link", name="Walkthrough").click(no_wait_after=True)
+    page.get_by_text("image.jpg: only this page has it.").wait_for()
+    assert asked == ["beforeunload"]
 
     page.context.set_offline(False)
     page.get_by_role("button", name="Try again").click()

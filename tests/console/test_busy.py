@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from access import explain
-from engine.interface.faults import LockTimeout, TimedOut
-from models.errors import Fault
+from engine.interface.database import LockTimeout, TimedOut
+from models.types import Fault
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS, Form
 
@@ -26,7 +26,7 @@ FORMS = [
     ("/console/reports_lead/1/edit", {"result": "negative"}),
     ("/console/buildings/new", {"name": "typed"}),
     ("/console/buildings/1/edit", {"name": "typed"}),
-    ("/console/people/new", {"name": "typed", "email": "n@acme.example", "password": "n walks"}),
+    ("/console/people/new", {"name": "typed", "email": "n@acme.example", "password": "n walks far"}),
     (f"/console/people/{MOE}/edit", {"name": "typed"}),
 ]
 

@@ -40,6 +40,8 @@ def test_new_link_opens_in_a_calendar_program(browse: Callable) -> None:
     answer = browse("ada").send(f"{PAGE}/calendar", {"link_name": "My phone"}, form=PAGE)
 
     assert 'href="webcal://localhost/calendar/wtc_' in answer.text
+    assert 'data-copy="new-link"' in answer.text
+    assert re.search(r'<svg class="qr" [^>]*aria-label="QR code of the new link"><path\s+d="M4 4h1v1h-1z', answer.text)
 
 
 def test_link_is_revoked_after_a_question(app: object, browse: Callable) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.pages import access_matrix, explain_access, kiosk_displays, rows, users
+from routes.console.pages import access, grants, kiosk, rows, users
 from tests.conftest import ADA, MAX, MOE
 from tests.console.conftest import EMAILS
 
@@ -15,11 +15,12 @@ QUESTION = "kind=building&key=1"
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit each list to one row."""
     for module, name in (
-        (access_matrix, "CLIENTS_LISTED_MAX"),
-        (kiosk_displays, "USERS_LISTED_MAX"),
+        (access, "CLIENTS_LISTED_MAX"),
+        (kiosk, "USERS_LISTED_MAX"),
         (rows, "RELATED_SHOWN"),
         (users, "BUILDINGS_LISTED_MAX"),
-        (explain_access, "USERS_LISTED_MAX"),
+        (grants, "USERS_LISTED_MAX"),
+        (grants, "GRANTEES_LISTED_MAX"),
     ):
         monkeypatch.setattr(module, name, 1)
 
@@ -66,5 +67,5 @@ def test_cut_lists_say_so(few: None, browse: Callable, api: Callable) -> None:
     root = browse("root")
 
     assert "Only the first 1 buildings are shown." in root.page("/console/people/new")
-    assert ">All client manager building access</a>" in root.page(f"/console/people/{MOE}")
+    assert ">All building access of client managers</a>" in root.page(f"/console/people/{MOE}")
     assert 'name="client" inputmode="numeric"' in root.page("/console/access?client=2")

@@ -7,7 +7,7 @@ import pytest
 from tests.console.inspection_rows import CLOSED_VISIT, LATE_VISIT, TODAY, VISIT, add_visits, set_clock
 
 PAGE = f"/console/inspections/{VISIT}"
-WARNING = "1 life-threatening finding of this case is open."
+WARNING = "1 life-threatening or severe finding of this case is open."
 FINDING = {"inspection_id": VISIT, "description": "Gas leak.", "severity": "life_threatening"}
 
 
@@ -55,19 +55,35 @@ def test_one_tap_closes_the_visit_after_the_warning(browse: Callable, api: Calla
     assert api("service").post("/findings", FINDING).status == 201
 
     closed = browse("mia").send(
-        f"{PAGE}/close_visit", {"status": "completed", "result": result, "notes": "Evacuated.", "date_visited": TODAY}
+        f"{PAGE}/close_visit",
+        {
+            "status": "completed",
+            "result": result,
+            "notes": "Evacuated.",
+            "date_visited": TODAY,
+            "reason": "Gas is off.",
+        },
     )
 
     assert closed.status_code == 303
     assert inspection(api) == {"status": result, "date_visited": TODAY, "notes": "Evacuated."}
 
 
-def test_other_findings_need_no_answer(browse: Callable, api: Callable) -> None:
+def test_completed_visit_needs_a_reason_after_the_warning(browse: Callable, api: Callable) -> None:
     assert api("service").post("/findings", {**FINDING, "severity": "severe"}).status == 201
-    fixed = api("service").post("/findings", FINDING, headers={"Prefer": "return=representation"}).json
-    assert api("service").rpc("move_findings", {"p_finding_ids": [fixed[0]["id"]], "p_to": "fixed"}).status == 200
 
-    assert "life-threatening finding" not in browse("mia").page(f"{PAGE}/close_visit")
+    asked = browse("mia").send(
+        f"{PAGE}/close_visit", {"status": "completed", "result": "completed", "date_visited": TODAY}
+    )
+
+    assert (asked.status_code, "Say why the visit is completed all the same." in asked.text) == (400, True)
+    assert inspection(api)["status"] == "scheduled"
+
+
+def test_other_findings_need_no_answer(browse: Callable, api: Callable) -> None:
+    assert api("service").post("/findings", {**FINDING, "severity": "moderate"}).status == 201
+
+    assert "life-threatening or severe finding" not in browse("mia").page(f"{PAGE}/close_visit")
     assert browse("mia").fill_in(f"{PAGE}/close_visit", {"status": "completed"}).status_code == 303
 
 

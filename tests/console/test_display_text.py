@@ -7,6 +7,8 @@ import pytest
 
 from tests.conftest import MOE
 
+pytestmark = pytest.mark.one_engine
+
 LISTS = ["/console/", "/console/inspections", "/console/buildings", "/console/kiosk"]
 TURN = "\u202e"
 

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.interface.faults import TimedOut
-from engine.interface.transaction import CURRENT
-from routes.console.components import downloads
+from engine.interface.database import CURRENT, TimedOut
+from routes.console.components import lists
 from routes.console.components.list_query import ListQuery
 from tests.conftest import MOE, WRITABLE, dump
 
@@ -22,8 +21,8 @@ FILE = "/console/inspections.csv"
 @pytest.fixture
 def long_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat lists of two rows or more as long, and read two rows at a time."""
-    monkeypatch.setattr(downloads, "AT_ONCE_ROWS_MAX", 1)
-    monkeypatch.setattr(downloads, "PAGE_ROWS", 2)
+    monkeypatch.setattr(lists, "AT_ONCE_ROWS_MAX", 1)
+    monkeypatch.setattr(lists, "DOWNLOAD_PAGE_ROWS", 2)
 
 
 def in_thread(act: Callable[[], object]) -> None:
@@ -133,12 +132,12 @@ def test_csv_omits_rows_revoked_during_the_download(browse: Callable, api: Calla
 @pytest.mark.usefixtures("long_lists")
 def test_csv_at_the_time_limit_links_to_the_rest(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(downloads, "time", SimpleNamespace(monotonic=lambda: next(now)))
-    monkeypatch.setattr(downloads, "SECONDS_MAX", 25)
+    monkeypatch.setattr(lists, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    monkeypatch.setattr(lists, "SECONDS_MAX", 25)
     root = browse_shared("root")
 
     first = root.get(f"{FILE}?building_id=in.(1,2,3,4)").text
-    monkeypatch.setattr(downloads, "SECONDS_MAX", 10_000)
+    monkeypatch.setattr(lists, "SECONDS_MAX", 10_000)
 
     *_, last = rows_of(first)
     assert len(last) == 1
@@ -152,14 +151,14 @@ def test_csv_at_the_time_limit_links_to_the_rest(browse_shared: Callable, monkey
 @pytest.mark.usefixtures("long_lists")
 @pytest.mark.parametrize("size_max", [1, 0])
 def test_timed_out_page_is_split(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch, size_max: int) -> None:
-    page = downloads.read_page
+    page = lists.read_page
 
     def slow(query: ListQuery, after: int | None, size: int) -> tuple:
         if size > size_max:
             raise TimedOut()
         return page(query, after, size)
 
-    monkeypatch.setattr(downloads, "read_page", slow)
+    monkeypatch.setattr(lists, "read_page", slow)
     text = browse_shared("root").get(FILE).text
 
     assert numbers(text) == (list(range(1, 10)) if size_max else [])
@@ -171,14 +170,14 @@ def test_timed_out_sort_falls_back_to_id_order(browse_shared: Callable, monkeypa
     def time_out(*arguments: object, **named: object) -> None:
         raise TimedOut()
 
-    monkeypatch.setattr(downloads, "find_rows", time_out)
+    monkeypatch.setattr(lists, "find_rows", time_out)
 
     assert numbers(browse_shared("root").get(FILE).text) == list(range(1, 10))
 
 
 @pytest.mark.usefixtures("long_lists")
 def test_concurrent_long_downloads_are_limited(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(downloads, "DOWNLOADS_MAX", 1)
+    monkeypatch.setattr(lists, "DOWNLOADS_MAX", 1)
     root = browse("root")
     first = root.client.get(FILE, buffered=False)
 
@@ -201,7 +200,7 @@ def test_invalid_csv_query_is_400(browse_shared: Callable) -> None:
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
 def test_formula_prefixes_are_escaped(start: str) -> None:
-    assert downloads.escape_formula(f"{start}1+1") == f"'{start}1+1"
+    assert lists.escape_formula(f"{start}1+1") == f"'{start}1+1"
 
 
 ODD_TEXTS = ("=1+1", "'=1+1", "''-5", "- loose", "it's", "'quoted'", "", "NULL", 'a "b"\r\nc', "\ufeffx", "\ttab", None)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine.current import writing
+from engine.open import writing
 from routes.console.components import records
 from routes.console.pages import users
 from tests.conftest import ADA, BOB, MOE
@@ -100,7 +100,7 @@ def test_conflict_takes_precedence_over_other_problems(browse: Callable, api: Ca
 
     assert (first.status_code, second.status_code) == (409, 400)
     assert "to “24 Dec 2025”" in first.text
-    assert "date/time field value out of range" in second.text
+    assert ": this day does not exist." in second.text
 
 
 def test_equal_concurrent_edits_are_not_a_conflict(browse: Callable, api: Callable) -> None:

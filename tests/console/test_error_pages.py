@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 MENU = 'aria-label="Pages"'
 
 

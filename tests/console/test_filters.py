@@ -15,8 +15,7 @@ from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
 from routes.console.components.list_query import parse_list_query
 from routes.console.components.lists import listing_of
-from routes.console.components.row_choice import RowChoice
-from routes.console.components.row_filters import RowFilter
+from routes.console.components.row_choice import RowChoice, RowFilter
 from routes.console.components.tables import table_of
 from tests.conftest import UNKNOWN_USER_ID
 from tests.safety.hypothesis_settings import deterministic_settings

@@ -13,10 +13,11 @@ from tests.console.inspection_rows import (
     DUE_TODAY,
     FIXED,
     LATE,
-    LATE_VISIT,
+    VISIT,
     add_findings,
     add_visits,
     set_clock,
+    start_reinspection,
 )
 
 LIST, MOVE = "/console/findings", "/console/findings/move"
@@ -49,16 +50,17 @@ def test_quick_views_count_the_rows_that_they_list(browse: Callable) -> None:
     found = re.findall(r'href="([^"]+)"[^>]*>([^<]+) <b>(\d+)<', views[0])
 
     assert [(label, number) for _, label, number in found] == [
-        ("Open", "3"), ("Late", "1"), ("Today", "1"), ("This week", "2"), ("To verify", "1"), ("All", "4"),
+        ("Open", "3"), ("Late", "1"), ("Today", "1"), ("This week", "2"), ("To verify", "1"),
+        ("Closed buildings", "0"), ("All", "4"),
     ]  # fmt: skip
     for link, label, number in found:
         page = ada.page(html.unescape(link))
-        assert f"of {number}</p>" in page, label
+        assert f"of {number}</p>" in page or number == "0", label
         assert re.search(rf'aria-current="page">{label} ', page), label
 
 
 def test_navigation_opens_all_open_findings(browse: Callable) -> None:
-    assert f'<a href="{LIST}?status=eq.open">Findings</a>' in browse("ada").page("/console/")
+    assert f'<a href="{LIST}?status=eq.open&amp;closed=no">Findings</a>' in browse("ada").page("/console/")
 
 
 def test_list_says_how_late_a_finding_is_and_where(browse: Callable) -> None:
@@ -89,8 +91,10 @@ def test_chosen_findings_are_moved_together(browse: Callable, api: Callable) -> 
 
 @pytest.mark.parametrize(("who", "kind", "key"), [("mia", "fixed", LATE), ("ada", "verified", FIXED)])
 def test_undo_reopens_the_finding(browse: Callable, api: Callable, who: str, kind: str, key: int) -> None:
+    start_reinspection(api)
     user = browse(who)
-    moved = user.fill_in(f"{MOVE}/{kind}?ids={key}&back=/findings/{key}", {})
+    how = {"how": "photo"} if kind == "verified" else {}
+    moved = user.fill_in(f"{MOVE}/{kind}?ids={key}&back=/findings/{key}", how)
     page = user.page(moved.headers["Location"])
 
     undone = user.client.post(f"{MOVE}/reopened", data=Form(page, f"{MOVE}/reopened").with_({}))
@@ -115,12 +119,11 @@ def test_telephone_shows_the_place_of_a_finding(browse: Callable) -> None:
     assert '<small class="slim" aria-hidden="true">3D</small>' in browse("ada").page(LIST)
 
 
-def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:
+def test_all_findings_of_a_list_are_ticked(browse: Callable) -> None:
     ada = browse("ada")
-    found = re.search(r'name="all" value="([^"]+)"', ada.page(f"{LIST}?status=eq.open"))
-    assert found
+    ticked = re.findall(r'name="ids" value="(\d+)" checked', ada.page(f"{LIST}?status=eq.open&ticked=all"))
 
-    assert "Waive: 3 findings" in ada.page(f"{MOVE}/waived?all={found[1]}")
+    assert "Waive: 3 findings" in ada.page(f"{MOVE}/waived?ids={'&ids='.join(ticked)}")
     answer = ada.get(f"{MOVE}/waived")
     assert "Tick at least one finding, then press Waive." in ada.page(answer.headers["Location"])
 
@@ -131,7 +134,7 @@ def test_box_of_the_page_chooses_all_of_its_findings(browse: Callable) -> None:
         ("fixed", "Tick at least one finding, then press Mark fixed."),
         ("fixed?all=&back=/findings", "Tick at least one finding, then press Mark fixed."),
         ("fixed?ids=x", "Tick other findings, then press Mark fixed."),
-        (f"waived?ids={LATE},42", "You may not move 1 of 2 ticked findings. Tick other findings, then press Waive."),
+        (f"waived?ids={LATE},42", "The others are still ticked: press Waive."),
     ],
 )
 def test_list_says_what_to_tick(browse: Callable, api: Callable, query: str, text: str) -> None:
@@ -143,17 +146,46 @@ def test_list_says_what_to_tick(browse: Callable, api: Callable, query: str, tex
     answer = ada.get(f"{MOVE}/{query}")
 
     assert answer.headers["Location"].startswith("/console/findings")
-    assert text in ada.page(answer.headers["Location"])
+    page = ada.page(answer.headers["Location"])
+    assert text in page
+    assert ("You may not move" in page) is ("42" in query)
+    assert ('value="31" checked' in page) is ("42" in query)
 
 
-def test_verified_findings_name_the_visit_that_found_them(browse: Callable, api: Callable) -> None:
-    other = {"id": 41, "inspection_id": 2, "description": "Of another case", "severity": "low"}
+def test_verified_findings_name_the_last_started_visit_of_their_case(browse: Callable, api: Callable) -> None:
+    other = {"id": 41, "inspection_id": VISIT, "description": "Of another case", "severity": "low"}
     assert api("service").post("/findings", other).status == 201
+    first, second = start_reinspection(api), start_reinspection(api, VISIT)
 
-    assert browse("ada").fill_in(f"{MOVE}/verified?ids={FIXED},41", {}).status_code == 303
+    verified = browse("ada").fill_in(f"{MOVE}/verified?ids={FIXED},41", {"how": "certificate"})
 
-    assert events(api, FIXED)[-1] == ("verified", LATE_VISIT, None)
-    assert events(api, 41) == [("verified", 2, None)]
+    assert verified.status_code == 303, verified.text
+    assert events(api, FIXED)[-1] == ("verified", first, None)
+    assert events(api, 41) == [("verified", second, None)]
+    shown = browse("ada").page(f"{LIST}/41")
+    assert "Certificate" in shown
+
+
+def test_a_finding_without_a_later_visit_is_not_verified(browse: Callable, api: Callable) -> None:
+    before = row(api, FIXED)
+
+    answer = browse("ada").fill_in(f"{MOVE}/verified?ids={FIXED}", {"how": "visit"})
+
+    assert (answer.status_code, row(api, FIXED)) == (400, before)
+    assert "cannot be moved in this way" in answer.text
+
+
+def test_severity_is_changed_with_a_note(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+
+    lacking = ada.fill_in(f"{MOVE}/regraded?ids={LATE}", {"severity": "low"})
+    graded = ada.fill_in(f"{MOVE}/regraded?ids={LATE}&back=/findings/{LATE}", {"severity": "low", "note": "Cosmetic."})
+
+    assert (lacking.status_code, "Note is required." in lacking.text) == (400, True)
+    assert graded.status_code == 303
+    assert (row(api, LATE)["severity"], row(api, LATE)["due_at"]) == ("low", "2026-05-09T23:59:59+00:00")
+    shown = ada.page(f"{LIST}/{LATE}")
+    assert all(text in shown for text in ("1 finding regraded.", "Severity changed", "Cosmetic."))
 
 
 @pytest.mark.parametrize("kind", ["waived", "reopened", "extended"])
@@ -200,17 +232,17 @@ def test_invalid_date_returns_the_form_with_its_input(browse: Callable) -> None:
 @pytest.mark.parametrize(
     ("who", "offered"),
     [
-        ("root", {"fixed", "verified", "waived", "extended", "remark"}),
-        ("ada", {"fixed", "verified", "waived", "extended", "remark"}),
-        ("mia", {"fixed", "verified", "remark"}),
+        ("root", {"fixed", "verified", "waived", "extended", "regraded", "remark"}),
+        ("ada", {"fixed", "verified", "waived", "extended", "regraded", "remark"}),
+        ("mia", {"fixed", "verified", "regraded", "remark"}),
         ("moe", {"fixed", "remark"}),
     ],
 )
 def test_buttons_are_those_that_the_function_allows(browse: Callable, who: str, offered: set[str]) -> None:
     user = browse(who)
 
-    assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered - {"verified"}  # nobody has fixed it
-    for kind in ("fixed", "verified", "waived", "extended", "remark"):
+    assert set(buttons(user.page(f"{LIST}/{LATE}"))) == offered - {"verified"}  # no later visit
+    for kind in ("fixed", "verified", "waived", "extended", "regraded", "remark"):
         assert user.get(f"{MOVE}/{kind}?ids={LATE}").status_code == (200 if kind in offered else 403), kind
     assert set(buttons(user.page(LIST))) == offered | ({"reopened"} if "verified" in offered else set())
 
@@ -248,6 +280,6 @@ def test_form_of_a_finding_leaves_deadline_and_status_to_moves(browse: Callable,
     ada = browse("ada")
     page = ada.page(f"{LIST}/{LATE}/edit")
 
-    assert not re.search(r'name="(ref|status|due_at|case_id)"', page)
-    assert ada.fill_in(f"{LIST}/{LATE}/edit", {"code": "NSPIRE SA-1"}).status_code == 303
-    assert row(api, LATE)["code"] == "NSPIRE SA-1"
+    assert not re.search(r'name="(ref|status|severity|found_at|due_at|case_id)"', page)
+    assert ada.fill_in(f"{LIST}/{LATE}/edit", {"code": "NSPIRE Door"}).status_code == 303
+    assert row(api, LATE)["code"] == "NSPIRE Door"

@@ -196,9 +196,9 @@ def test_hidden_and_missing_emails_cause_equal_queries(
 def test_email_field_replaces_a_select_of_too_many_users(
     browse_shared: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from routes.console.pages import grants_of_row
+    from routes.console.pages import grants
 
-    monkeypatch.setattr(grants_of_row, "USERS_LISTED_MAX", 1)
+    monkeypatch.setattr(grants, "GRANTEES_LISTED_MAX", 1)
     page = browse_shared("ada").page("/console/inspections/1")
 
     assert '<input id="person" name="person" type="text" inputmode="email"' in page
@@ -255,7 +255,7 @@ def test_largest_pages_stay_below_the_size_limit(browse: Callable, api: Callable
 
     assert matrix.count('name="was"') == 8 * 24
     assert len(matrix) < 100_000
-    assert ">All client manager inspection access</a>" in inspection
+    assert ">All inspection access of client managers</a>" in inspection
     assert inspection.count("<option") > 100
     assert len(inspection) < 100_000
     assert "will no longer see" in browse("ada").page(last)

@@ -114,7 +114,7 @@ def test_one_refused_row_refuses_all(browse: Callable, api: Callable, key: int) 
 
     answer = ada.get(address("status", VISIT, key))
 
-    assert "Tick other inspections, then press Cancel the visits." in html.unescape(
+    assert "The others are still ticked: press Cancel the visits." in html.unescape(
         ada.page(answer.headers["Location"])
     )
     assert values(api, "status", VISIT) == ["scheduled"]
@@ -126,6 +126,36 @@ def test_row_out_of_reach_is_refused_like_a_missing_one(browse: Callable) -> Non
     assert [re.sub(r'value="[^"]*"|[?&]ids=\d+', "", each) for each in texts] == [
         re.sub(r'value="[^"]*"|[?&]ids=\d+', "", texts[2])
     ] * 3
+
+
+def test_rows_that_the_user_may_not_change_have_no_box(browse: Callable) -> None:
+    page = browse("ada").page(LIST)
+    boxes = {int(each) for each in re.findall(r'name="ids" value="(\d+)"', page)}
+    every = browse("ada").page(f"{LIST}?ticked=all")
+
+    assert f'href="{LIST}/{READ_ONLY}"' in page
+    assert VISIT in boxes
+    assert READ_ONLY not in boxes
+    assert {int(each) for each in re.findall(r'name="ids" value="(\d+)" checked', every)} == boxes
+
+
+def test_refusal_names_the_rows_that_the_user_sees_and_keeps_the_ticks(browse: Callable) -> None:
+    ada = browse("ada")
+    path = f"{LIST}/change/date_visited?back=/inspections?order=id.asc&ids={VISIT},{LATE_VISIT}"
+    pages = {
+        key: html.unescape(ada.page(ada.get(f"{path},{key}").headers["Location"]))
+        for key in (READ_ONLY, OF_ANOTHER_CLIENT, 999)
+    }
+    title = re.search(r"<title>(.*?) · Walkthrough", ada.page(f"{LIST}/{READ_ONLY}"))
+
+    assert title
+    assert f"You may not change {html.unescape(title[1])}. The others are still ticked" in pages[READ_ONLY]
+    assert "You may not change 1 of the chosen rows. The others are still ticked" in pages[999]
+    assert [re.findall(r'name="ids" value="(\d+)" checked', each) for each in pages.values()] == [
+        re.findall(rf'name="ids" value="({VISIT}|{LATE_VISIT})"', pages[999])
+    ] * 3
+    role = r'(role="status">.*?</p>)'
+    assert re.search(role, pages[OF_ANOTHER_CLIENT])[1] == re.search(role, pages[999])[1]
 
 
 def test_change_since_the_preview_refuses_all(browse: Callable, api: Callable) -> None:
@@ -147,10 +177,23 @@ def test_nothing_ticked_says_what_to_tick(browse: Callable) -> None:
     )
 
 
-def test_every_row_of_the_list_is_chosen(browse: Callable, api: Callable) -> None:
-    path = f"{LIST}/change/date_visited?every=1&back=/inspections%3Fbuilding_id%3Deq.1%26status%3Deq.scheduled"
-    number = len(api("service").get("/inspections?building_id=eq.1&status=eq.scheduled&select=id").json)
-    assert f"Move the date: {number} inspections" in browse("ada").page(path)
+def test_all_rows_of_the_list_are_ticked_beyond_its_page(browse: Callable, api: Callable) -> None:
+    rows = [
+        {"id": 1_000 + each, "building_id": 6, "inspection_type": "fire", "status": "scheduled", "date_visited": TODAY}
+        for each in range(73)
+    ]
+    assert api("service").post("/inspections", rows).status == 201
+    ada = browse("ada")
+    listed = ada.page(f"{LIST}?building_id=eq.6")
+    link = re.search(r'<a href="([^"]+)">Tick all 73</a>', listed)
+    assert link
+
+    page = ada.page(html.unescape(link[1]))
+    ticked = re.findall(r'name="ids" value="(\d+)" checked', page)
+
+    assert (listed.count('name="ids"'), len(ticked)) == (50, 73)
+    assert "Untick all" in page
+    assert "Move the date: 72 inspections" in ada.page(address("date_visited", *map(int, ticked[1:])))
 
 
 def test_many_values_are_counted_in_the_message(browse: Callable, api: Callable) -> None:
@@ -169,7 +212,7 @@ def test_many_values_are_counted_in_the_message(browse: Callable, api: Callable)
 
 
 def test_more_than_the_limit_is_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routes.console.components.bulk.CHOSEN_MAX", 1)
+    monkeypatch.setattr("routes.console.components.lists.CHOSEN_MAX", 1)
     ada = browse("ada")
     answer = ada.get(address("status", VISIT, NEXT_VISIT))
     assert "at most 1 rows at once. Tick other inspections" in ada.page(answer.headers["Location"])

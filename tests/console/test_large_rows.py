@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from engine import execute
-from engine.interface.faults import ResponseTooLarge
+from engine.interface.database import ResponseTooLarge
 from routes.console.components import queries
 from routes.console.components.queries import QueryResult
 from tests.conftest import MOE
@@ -83,7 +83,7 @@ def test_cut_lists_say_so(crowd: None, browse: Callable) -> None:
     assert 'id="f-building_id" name="building_id" autocomplete="off" required' in ada.page("/console/inspections/new")
     assert "Type a part of the name or the address to choose, or the number." in ada.page("/console/inspections/new")
     assert "Only the first 20 buildings are shown." in ada.page("/console/people/new")
-    assert ">All client manager building access</a>" in ada.page(f"/console/people/{MOE}")
+    assert ">All building access of client managers</a>" in ada.page(f"/console/people/{MOE}")
 
 
 def test_single_row_above_the_limit_raises() -> None:

@@ -4,8 +4,12 @@ import html
 import re
 from collections.abc import Callable
 
+import pytest
+
 from tests.conftest import MOE
 from tests.console.conftest import Form, FormClient
+
+pytestmark = pytest.mark.one_engine
 
 MESSAGE = "walkthrough_message"
 PATH = "/console/buildings/1"

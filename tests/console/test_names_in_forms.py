@@ -8,7 +8,7 @@ import pytest
 
 from routes.console.components.fields import Choice, Field
 from routes.console.components.records import only_choice
-from routes.console.pages import explain_access
+from routes.console.pages import grants
 from tests.clients.server import password_of
 from tests.conftest import ADA, MIA, MOE
 from tests.console.conftest import EMAILS, FormClient
@@ -46,7 +46,7 @@ def test_explanation_lists_the_rows_of_a_name(browse_shared: Callable, monkeypat
     ada = browse_shared("ada")
     page = ada.page(f"{WHY}?person={MOE}&kind=inspection&key=harbor")
     links = re.findall(rf'href="({WHY}\?person={MOE}&amp;kind=inspection&amp;key=(\d+))"', page)
-    monkeypatch.setattr(explain_access, "MATCHES_SHOWN", 2)
+    monkeypatch.setattr(grants, "MATCHES_SHOWN", 2)
 
     assert sorted(number for _, number in links) == ["1", "2", "9"]
     assert "Granted the building" in ada.page(links[0][0].replace("&amp;", "&"))
@@ -54,7 +54,7 @@ def test_explanation_lists_the_rows_of_a_name(browse_shared: Callable, monkeypat
 
 
 def test_explanation_finds_a_user_by_name(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain_access, "USERS_LISTED_MAX", 1)
+    monkeypatch.setattr(grants, "USERS_LISTED_MAX", 1)
     root, ada = browse_shared("root"), browse_shared("ada")
 
     assert "Moe can see" in root.page(f"{WHY}?person=moe&key=1")

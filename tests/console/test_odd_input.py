@@ -6,12 +6,12 @@ from urllib.parse import quote_from_bytes
 
 import pytest
 
-from engine.query.rule import Action
+from engine.query.statement import Action
 from routes.console.session.auth import COOKIE, FORM_TYPE, KIOSK_COOKIE, SIGN_IN_COOKIE
 from tests.conftest import MIA, MOE
 from tests.console.generic import generic_pages
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 TEXTS = [
     b"",
@@ -44,6 +44,7 @@ LIST = ("q", "order", "offset", "select", "limit", "id", "or", "and", "columns",
 ADDRESSES = {
     "": (),
     "/": ("from", "to"),
+    "/session": (),
     "/inspections": (*LIST, "status", "inspection_type", "date_visited", "from", "to", "sought.name"),
     "/inspections.csv": LIST,
     "/inspections/<int:key>": (),
@@ -60,17 +61,21 @@ ADDRESSES = {
     "/import/<target>": ("inspection_id", "building_id"),
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
-    "/findings/move/<kind>": ("ids", "all", "every", "back", "visit"),
-    "/findings/photographs": ("ids", "all", "every", "back"),
+    "/findings/move/<kind>": ("ids", "back", "visit"),
+    "/findings/photographs": ("ids", "back"),
     "/files/<key>/original": (),
     "/files/<key>/thumbnail/<int:width>": (),
     "/files/<key>/delete": (),
-    "/inspections/change/<column>": ("ids", "all", "every", "back"),
+    "/inspections/change/<column>": ("ids", "back"),
+    "/inspections/month": (*LIST, "month"),
+    "/inspectors/<int:key>/hand_over": (),
+    "/audit_log/<int:key>/undo": (),
     "/schedules/new": ("building_id", "every", "unit", "first_due"),
     "/schedules/<int:key>/end": (),
     "/schedules/apply": ("buildings", "every", "unit", "first_due"),
     "/reports_lead/new": (),
     "/reports_lead/<int:key>/edit": (),
+    "/reports_lead/<int:key>/void": (),
     "/reports_lead/<int:key>/delete": (),
     "/buildings": LIST,
     "/buildings.csv": LIST,
@@ -78,7 +83,10 @@ ADDRESSES = {
     "/buildings/new": (),
     "/buildings/<int:key>/edit": (),
     "/buildings/<int:key>/delete": (),
+    "/buildings/<int:key>/defect": (),
     "/account": (),
+    "/account/own_password": (),
+    "/waiting": (),
     "/account/api_keys": (),
     "/account/api_keys/<key_id>/revocation": (),
     "/people": (*LIST, "role"),
@@ -151,23 +159,29 @@ FORMS = {
     "/inspections/<int:key>/take_back": {},
     "/inspections/<int:key>/reinspect": {"date_visited": "2026-01-01"},
     "/inspections/<int:key>/skip_occurrence": {"reason": "x"},
+    "/inspections/<int:key>/add/findings": FINDING,
     "/inspections/<int:key>/add/<table_name>": FINDING,
     "/findings/new": FINDING | {"inspection_id": "1", "code": "x"},
-    "/findings/move/<kind>": {"ids": "1,3", "all": "", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
+    "/findings/move/<kind>": {"ids": "1,3", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
     "/<any(inspections, findings, buildings):bucket>/<int:key>/files": {"files": ""},
     "/files/<key>/delete": {},
     "/inspections/change/<column>": {"ids": "1,3", "back": "/inspections", "date": "2026-01-01", "days": ""},
     "/inspections/change/<column>/confirm": {"edit": "2025-03-01:2026-01-01:1", "back": "/inspections"},
+    "/audit_log/<int:key>/undo": {},
+    "/inspectors/<int:key>/hand_over": {"first_day": "2025-01-01", "last_day": "", "inspector_id": "2"},
     "/schedules/new": SCHEDULE | {"building_id": "1", "grace_days": "0", "preview": ""},
     "/schedules/<int:key>/end": {"ended_on": "2026-01-01"},
     "/schedules/apply": SCHEDULE | {"spread_days": "1"},
     "/schedules/apply/confirm": SCHEDULE | {"spread_days": "1", "ids": "1,2"},
     "/reports_lead/new": READING,
     "/reports_lead/<int:key>/edit": READING | SEEN,
+    "/reports_lead/<int:key>/void": {"reason": "Wrong wall."},
+    "/inspections/<int:key>/reclassify": {},
     "/reports_lead/<int:key>/delete": {},
     "/buildings/new": BUILDING,
     "/buildings/<int:key>/edit": BUILDING | SEEN,
     "/buildings/<int:key>/delete": {},
+    "/buildings/<int:key>/defect": {"description": "A crack.", "severity": "low", "place": "", "item": ""},
     "/people/new": PERSON | {"password": "", "building": "1"},
     "/people/<key>/edit": PERSON | SEEN | {"password": ""},
     "/people/<key>/api_keys": {"name": "x", "rights": "read", "days": "30"},
@@ -184,7 +198,9 @@ FORMS = {
     "/account/name": {"name": "Root"},
     "/account/calendar": {"link_name": "Phone"},
     "/account/password": {"current_password": "x", "password": "another one"},
+    "/account/own_password": {"current_password": "x", "password": "another one"},
     "/account/sessions": {},
+    "/account/sessions/<key>/end": {},
 }  # fmt: skip
 FORMS |= {
     page.rule.removeprefix("/console"): {"name": "x", "email": "x@x.example", "inspection_id": "1"} | SEEN

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.console.pages import explain_access
+from routes.console.pages import grants
 from tests.conftest import BOB, MOE, ROOT
 
 READERS = re.compile(r'<section class="card span2" id="readers">.*?</section>', re.DOTALL)
@@ -68,7 +68,7 @@ def test_manager_has_no_list(browse_shared: Callable) -> None:
 
 
 def test_long_list_ends_with_a_search(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain_access, "READERS_SHOWN", 1)
+    monkeypatch.setattr(grants, "READERS_SHOWN", 1)
     page = browse_shared("ada").page("/console/buildings/1")
 
     assert [name for name, _ in listed(page)] == ["Ada"]

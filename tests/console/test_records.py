@@ -57,7 +57,7 @@ def test_invalid_form_is_returned_with_its_input(browse: Callable) -> None:
     )
 
     assert answer.status_code == 400
-    for text in ("Building is required.", "Type is required.", "date/time field value", "keep me"):
+    for text in ("Building is required.", "Type is required.", "Date: this day does not exist.", "keep me"):
         assert text in answer.text
 
 

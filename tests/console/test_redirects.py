@@ -9,6 +9,8 @@ import pytest
 from tests.conftest import MOE
 from tests.console.conftest import EMAILS
 
+pytestmark = pytest.mark.one_engine
+
 REFRESH = re.compile(r'<meta http-equiv="refresh" content="0; url=([^"]*)">')
 CROSS = {"Sec-Fetch-Site": "cross-site"}
 

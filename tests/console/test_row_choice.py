@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from engine.interface.faults import TimedOut
+from engine.interface.database import TimedOut
 from routes.console.components import row_choice
 from tests.console.conftest import EMAILS
 from tests.console.test_row_filters import numbers

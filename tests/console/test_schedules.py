@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from inspections.intervals import COMMON_INTERVALS
+from inspections.recurrence import COMMON_INTERVALS
 from tests.console.inspection_rows import set_clock
 from tests.support.set_clock import SetClock
 
@@ -73,7 +73,7 @@ def test_ended_schedule_has_no_due_date(browse: Callable, api: Callable, schedul
     path = f"/console/schedules/{schedule}/end"
     assert 'value="2026-03-10"' in ada.page(path)
     wrong = ada.send(path, {"ended_on": "soon"})
-    assert (wrong.status_code, "Ended on: " in wrong.text) == (400, True)
+    assert (wrong.status_code, "Ended on is not a date" in wrong.text) == (400, True)
 
     ended = ada.fill_in(path, {"ended_on": "2026-01-01"})
 
@@ -160,6 +160,26 @@ def test_invalid_interval_is_a_problem_of_the_form(browse: Callable) -> None:
 
 
 # One schedule for many buildings
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ({"grace_days": "9", "early_days": "4", "basis": "NFPA 25 5.2.1"}, (9, 4, "NFPA 25 5.2.1")),
+        ({"grace_days": "", "early_days": "", "basis": ""}, (0, None, None)),
+    ],
+)
+def test_windows_and_basis_are_applied(
+    browse: Callable, api: Callable, typed: dict[str, str], kept: tuple[int, int | None, str | None]
+) -> None:
+    ada = browse("ada")
+    question = ada.fill_in(IN_BOSTON, {**TYPED, **typed})
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', question.text))
+
+    ada.client.post(f"{APPLY}/confirm?{IN_BOSTON.partition('?')[2]}", data=fields)
+
+    made = api("service").get("/schedules?title=eq.Exits&select=grace_days,early_days,basis").json
+    assert {tuple(row.values()) for row in made} == {kept}
 
 
 def test_schedule_is_applied_to_the_buildings_of_the_list(browse: Callable, api: Callable) -> None:

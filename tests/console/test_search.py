@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from engine.interface.faults import TimedOut
+from engine.interface.database import TimedOut
 from routes.console.components import lists
 
 
@@ -15,7 +15,7 @@ def test_invalid_order_is_400_with_a_message(browse_shared: Callable, word: str)
     answer = browse_shared("ada").get(f"/console/inspections?notes=ilike.*{word}*&order=nope")
 
     assert answer.status_code == 400
-    assert "does not exist" in answer.text
+    assert "The address names the column “nope”, which this list does not have." in answer.text
 
 
 def test_search_shows_the_total(browse_shared: Callable) -> None:

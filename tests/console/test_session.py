@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.query.rule import Action
-from routes.console.session.session_cookie import AGE_SECONDS_MAX, IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
+from engine.query.statement import Action
+from routes.console.session.auth import AGE_SECONDS_MAX, IDLE_SECONDS_MAX, RENEWED_AFTER_SECONDS
 from tests.clients.server import password_of
 from tests.conftest import ADA, BOB, MIA, MOE, Database, api_over
 from tests.console.conftest import COOKIE, EMAILS
 from tests.console.generic import generic_pages
 from tests.support import tokens
+
+pytestmark = pytest.mark.one_engine
 
 USER = f"/auth/v1/admin/users/{ADA}"
 
@@ -82,6 +84,8 @@ def test_sign_in_is_throttled(browse: Callable) -> None:
 
 
 FORMS = [
+    "/console/inspections/1/reclassify",
+    "/console/reports_lead/1/void",
     "/console/sign-out",
     "/console/inspections/new",
     "/console/inspections/1/edit",
@@ -90,6 +94,7 @@ FORMS = [
     "/console/inspections/1/access",
     "/console/inspections/1/start_visit",
     "/console/inspections/1/close_visit",
+    "/console/buildings/1/defect",
     "/console/inspections/1/reinspect",
     "/console/inspections/1/take_back",
     "/console/inspections/1/skip_occurrence",
@@ -124,8 +129,12 @@ FORMS = [
     "/console/account/name",
     "/console/account/calendar",
     "/console/account/password",
+    "/console/account/own_password",
     "/console/account/sessions",
+    "/console/account/sessions/x/end",
     "/console/inspections/1/files",
+    "/console/inspectors/1/hand_over",
+    "/console/audit_log/1/undo",
     "/console/files/x/delete",
 ]
 FORMS += sorted({page.path for page in generic_pages() if page.action is not Action.READ} - set(FORMS))
@@ -331,7 +340,7 @@ def test_sign_in_redirects_within_the_console_only(browse: Callable, wanted: str
 
 
 def test_key_rotation_keeps_sessions(app: object, browse: Callable) -> None:
-    from routes.console.session.session_cookie import CookieSigner
+    from routes.console.session.auth import CookieSigner
 
     ada = browse("ada")
     app.extensions["walkthrough.cookie_signer"] = CookieSigner([tokens.SECRET_KEY.encode(), b"n" * 48])
@@ -389,8 +398,7 @@ def test_email_is_case_insensitive_beyond_ascii(browse: Callable, typed: str) ->
     assert browse("ada").send("/console/people/new", given).status_code == 303
 
     person = browse()
-    answer = person.send("/console/sign-in", {"email": typed, "password": given["password"]})
+    person.sign_in_first(typed, given["password"])
 
-    assert answer.status_code == 303
     assert is_signed_in(person)
     assert 'name="email" type="text" inputmode="email"' in browse().page("/console/sign-in")

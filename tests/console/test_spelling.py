@@ -6,10 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from models.finding_move import EVENT_KINDS, FINDING_STATUSES
 from models.vocabulary import (
     COUNTED_FROM,
-    EVENT_KINDS,
-    FINDING_STATUSES,
     INSPECTION_STATUSES,
     INSPECTION_TYPES,
     LEAD,
@@ -20,6 +19,8 @@ from models.vocabulary import (
 )
 from tests.conftest import MIA, MOE
 from tests.console.kinds_of_pages import PAGES
+
+pytestmark = pytest.mark.one_engine
 
 VOCABULARY = {
     word.replace("_", " "): word.replace("_", " ").capitalize()

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 PAGES = {"/console/sign-in": "/console/static/console.css", "/docs": "/docs/swagger-ui.css"}
 
 

@@ -9,10 +9,12 @@ import pytest
 import routes.console
 from access.roles import Role
 
+pytestmark = pytest.mark.one_engine
+
 PACKAGE = Path(routes.console.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TEMPLATES = sorted((PACKAGE / "templates").glob("*.html"))
-FLASK_FREE = {"charts", "fields", "list_query", "queries", "session_cookie", "template_filters", "user_choice"}
+FLASK_FREE = {"charts", "display", "fields", "list_query", "tables", "template_filters"}
 RULE_NAMES = {("template_filters", "super_admin")}
 """The access rule of super admins, which has the name of the role."""
 

@@ -230,3 +230,38 @@ def test_saved_form_names_its_submission(browse: Callable) -> None:
     key = sent["submission"][0].split(":")[1]
     assert f"walkthrough_saved={key};" in "".join(saved.headers.getlist("Set-Cookie"))
     assert "walkthrough_saved" not in "".join(refused.headers.getlist("Set-Cookie"))
+
+
+def test_numbers_of_a_device_are_submissions_of_their_own(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    sent = filled_in(mia.page(PAGE))
+    plain = sent["submission"][0]
+
+    answers = [
+        mia.client.post(ADD, data={**sent, "submission": text}, headers={"Accept": "application/json"})
+        for text in (plain, f"{plain}:1f", f"{plain}:2f", f"{plain}:1f")
+    ]
+
+    key = plain.split(":")[1]
+    assert [(each.status_code, each.headers.get("Location")) for each in answers] == [(204, None)] * 4
+    assert f"walkthrough_saved={key}.1f;" in "".join(answers[1].headers.getlist("Set-Cookie"))
+    assert len(findings(api)) == 3
+
+
+@pytest.mark.parametrize("number", ["", "x", "1:2", "f" * 33])
+def test_malformed_number_of_a_device_names_no_submission(browse: Callable, number: str) -> None:
+    mia = browse("mia")
+    sent = filled_in(mia.page(PAGE))
+
+    answer = mia.client.post(ADD, data={**sent, "submission": f"{sent['submission'][0]}:{number}"})
+
+    assert answer.status_code == 303
+    assert ("walkthrough_saved" in "".join(answer.headers.getlist("Set-Cookie"))) is (number == "")
+
+
+def test_session_tells_its_user_and_the_token_of_its_forms(browse: Callable) -> None:
+    mia = browse("mia")
+    session = mia.get("/console/session").json
+
+    assert session == {"user_id": MIA, "csrf": mia.token("/console/account")}
+    assert browse().get("/console/session").status_code == 303

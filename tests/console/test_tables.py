@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from access.roles import GrantProfile
-from engine.query.rule import Action
+from engine.query.statement import Action
 from routes.console.components.tables import all_tables, table_of
 from tests.conftest import UNKNOWN_USER_ID
 from tests.console.generic import ROLES, GenericPage, generic_pages, key_text, known_key

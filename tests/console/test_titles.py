@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import MIA, MOE
 from tests.console.conftest import FormClient
 
+pytestmark = pytest.mark.one_engine
+
 VISIT = "Annual at Harbor House, 1 Mar 2025"
 KEY = 9_000
 FINDING = "Smoke alarm, 3D bathroom at Harbor House"

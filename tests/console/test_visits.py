@@ -3,10 +3,12 @@
 import html
 import re
 from collections.abc import Callable
+from io import BytesIO
 
 import pytest
 
 from tests.conftest import MIA, MOE
+from tests.console.conftest import COOKIE, Form
 from tests.console.inspection_rows import (
     CLOSED_VISIT,
     FIXED,
@@ -20,6 +22,7 @@ from tests.console.inspection_rows import (
     add_visits,
     set_clock,
 )
+from tests.support.photographs import photograph
 
 PAGE = f"/console/inspections/{VISIT}"
 FINDING = {"place": "3D, bathroom", "item": "Alarm", "description": "No alarm.", "severity": "severe"}
@@ -98,9 +101,9 @@ def test_completed_visit_names_its_open_findings(browse: Callable, api: Callable
     path = f"/console/inspections/{LATE_VISIT}"
     mia = browse("mia")
 
-    closed = mia.fill_in(f"{path}/close_visit", {"status": "completed"})
+    closed = mia.fill_in(f"{path}/close_visit", {"status": "completed", "reason": "Repairs are ordered."})
 
-    assert "Visit closed as completed. 3 findings are open." in mia.page(closed.headers["Location"])
+    assert "Visit closed as completed. 4 findings are open." in mia.page(closed.headers["Location"])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_visit_of_others_has_no_forms(browse: Callable, api: Callable, who: str,
 # Quick entry
 
 
-def test_quick_entry_keeps_the_place_alone(browse: Callable, api: Callable) -> None:
+def test_quick_entry_keeps_place_and_severity(browse: Callable, api: Callable) -> None:
     mia = browse("mia")
 
     made = mia.send(f"{PAGE}/add/findings", FINDING, form=PAGE)
@@ -157,7 +160,7 @@ def test_quick_entry_keeps_the_place_alone(browse: Callable, api: Callable) -> N
     assert "Finding added." in page
     assert 'value="3D, bathroom"' in page
     assert len(re.findall(r'type="radio" name="severity"', page)) == 4
-    assert not re.search(r'type="radio"[^>]* checked', page)
+    assert re.findall(r'name="severity" value="(\w+)"[^>]* checked', page) == ["severe"]
     assert not re.search(r'name="(item|description)"[^>]* value="[^"]', page)
     [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}").json
     assert {name: row[name] for name in FINDING} == FINDING
@@ -227,13 +230,156 @@ def test_quick_reading_keeps_the_gun(browse: Callable, api: Callable) -> None:
     assert mia.send(f"{lead}/add/inspections", {}, form=lead).status_code == 404
 
 
-def test_only_fire_inspections_have_no_lead_section(browse: Callable, api: Callable) -> None:
+def test_lead_visits_and_those_with_readings_have_a_lead_section(browse: Callable, api: Callable) -> None:
     ada = browse("ada")
     keys = (LATE_VISIT, VISIT, NEXT_VISIT)
 
-    assert [">Lead readings<" in ada.page(f"/console/inspections/{key}") for key in keys] == [False, True, True]
+    assert [">Lead readings<" in ada.page(f"/console/inspections/{key}") for key in keys] == [False, False, True]
     assert api("service").post("/reports_lead", {"inspection_id": LATE_VISIT, "gun_id": 1}).status == 201
     assert ">Lead readings<" in ada.page(f"/console/inspections/{LATE_VISIT}")
+
+
+# The order of the page
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"<(?:h2|summary)[^>]*>([^<]+)", page.partition("<main")[2])
+
+
+def test_page_of_an_open_visit_begins_with_the_next_step_and_ends_with_what_is_rarely_used(browse: Callable) -> None:
+    mia, ada = browse("mia").page(PAGE), browse("ada").page(PAGE)
+
+    begin = ["Close visit", "Findings", "Photographs and documents", "Report", "Record, access and history"]
+    assert headings(mia) == [*begin, "Inspection"]
+    rest = headings(ada)[len(begin) :]
+    assert headings(ada)[: len(begin)] == begin
+    assert {"Change status", "Grant access", "Who sees this"} <= set(rest)
+    assert mia.index("start_visit") < mia.index("close_visit") < mia.index('name="place"')
+
+
+def test_page_names_the_building_with_a_map(browse: Callable, api: Callable) -> None:
+    assert api("service").patch("/buildings?id=eq.1", {"address": "4 Pier Way & Co", "city": "Boston"}).status == 204
+
+    assert 'href="https://www.openstreetmap.org/search?query=4%20Pier%20Way%20%26%20Co%2C%20Boston"' in (
+        browse("mia").page(PAGE).replace("%26amp%3B", "%26")
+    )
+
+
+def test_closed_visit_folds_the_form_of_findings(browse: Callable, api: Callable) -> None:
+    page = browse("ada").page(f"/console/inspections/{CLOSED_VISIT}")
+
+    assert "<details><summary>Add a finding to the closed visit</summary>" in page
+    assert "Add a finding to the closed visit" not in browse("ada").page(PAGE)
+
+
+def test_visit_is_closed_on_its_page(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+
+    closed = mia.client.post(
+        f"{PAGE}/close_visit", data=Form(mia.page(PAGE), f"{PAGE}/close_visit").with_({"notes": "Dry."})
+    )
+    assert "Result is required." in closed.text
+    typed = Form(mia.page(PAGE), f"{PAGE}/close_visit").with_({}) | {"status": "failed"}
+    closed = mia.client.post(f"{PAGE}/close_visit", data=typed)
+
+    assert "Visit closed." in mia.page(closed.headers["Location"])
+    assert inspection(api, VISIT) == ("failed", TODAY)
+
+
+def test_form_on_the_page_warns_of_grave_findings(browse: Callable, api: Callable) -> None:
+    add_findings(api)
+    page = browse("mia").page(f"/console/inspections/{LATE_VISIT}")
+
+    assert "life-threatening or severe finding" in page.partition("Close visit")[2].partition("</form>")[0]
+    assert 'name="reason"' in page
+
+
+# A photograph of a finding
+
+
+def photographed(browser: object, **fields: object) -> object:
+    return browser.client.post(
+        f"{PAGE}/add/findings",
+        data={**FINDING, **fields, "csrf": fields.get("csrf") or browser.token(PAGE)},
+        content_type="multipart/form-data",
+    )
+
+
+def test_finding_is_added_with_its_photograph(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+
+    made = photographed(mia, file=(BytesIO(photograph("alarm")), "image.jpg", "image/jpeg"))
+
+    assert made.headers["Location"].endswith("#findings")
+    [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}&select=id,files(name)").json
+    assert row["files"] == [{"name": f"{row['id']}/image.jpg"}]
+    assert "/thumbnail/160" in mia.page(PAGE)
+
+
+def test_form_of_a_finding_needs_no_photograph(browse: Callable, api: Callable) -> None:
+    made = photographed(browse("mia"), file=(BytesIO(b""), ""))
+
+    assert made.status_code == 303
+    [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}&select=files(name)").json
+    assert row["files"] == []
+
+
+def test_refused_photograph_stores_no_finding_and_keeps_the_input(browse: Callable, api: Callable) -> None:
+    refused = photographed(browse("mia"), file=(BytesIO(b"words"), "notes.txt", "text/plain"))
+
+    assert (refused.status_code, "Files are JPEG" in refused.text) == (415, True)
+    assert 'value="3D, bathroom"' in refused.text
+    assert 'enctype="multipart/form-data"' in refused.text
+    assert api("service").get(f"/findings?inspection_id=eq.{VISIT}").json == []
+
+
+def test_finding_with_a_photograph_that_is_sent_again_is_saved_once(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    submission = re.search(r'name="submission" value="([^"]+)"', mia.page(PAGE))[1]
+
+    for _ in range(2):
+        file = (BytesIO(photograph("once")), "image.jpg", "image/jpeg")
+        assert photographed(mia, submission=submission, file=file).status_code == 303
+
+    [row] = api("service").get(f"/findings?inspection_id=eq.{VISIT}&select=id,files(name)").json
+    assert len(row["files"]) == 1
+
+
+@pytest.mark.parametrize(("who", "status"), [("moe", 404), ("bob", 404)])
+def test_who_does_not_conduct_a_visit_stores_no_photograph(
+    browse: Callable, api: Callable, who: str, status: int
+) -> None:
+    other = browse(who)
+    data = {"csrf": other.token("/console/"), **FINDING, "file": (BytesIO(photograph("no")), "a.jpg", "image/jpeg")}
+
+    refused = other.client.post(f"{PAGE}/add/findings", data=data, content_type="multipart/form-data")
+
+    assert refused.status_code == status
+    assert api("service").get(f"/findings?inspection_id=eq.{VISIT}").json == []
+    assert api("service").get("/files").json == []
+
+
+def test_text_of_a_finding_with_a_photograph_survives_the_end_of_the_session(browse: Callable, api: Callable) -> None:
+    mia = browse("mia")
+    page = mia.page(PAGE)
+    fields = {name: re.search(rf'name="{name}" value="([^"]+)"', page)[1] for name in ("csrf", "submission")}
+    mia.client.delete_cookie(COOKIE, path="/console")
+
+    refused = photographed(mia, **fields, file=(BytesIO(photograph("late")), "a.jpg", "image/jpeg"))
+
+    assert refused.status_code == 401
+    assert "No+alarm." in refused.text
+
+
+# What waits on the device
+
+
+def test_page_of_what_waits_says_what_it_needs(browse: Callable) -> None:
+    page = browse("mia").page("/console/waiting")
+
+    assert "Without scripts, this device keeps nothing" in page
+    assert 'href="/console/waiting"' in browse("mia").page("/console/visits")
+    assert browse().get("/console/waiting").status_code == 303
 
 
 # The case
@@ -248,6 +394,8 @@ def test_reinspection_lists_the_open_findings_of_its_case(browse: Callable, api:
     [plan] = api("service").get(f"/inspection_plans?case_id=eq.{LATE_VISIT}&round=eq.2").json
     second = f"/console/inspections/{plan['inspection_id']}"
 
+    assert "move/verified" not in mia.page(second)
+    assert mia.fill_in(f"{second}/start_visit", {}).status_code == 303
     page = mia.page(second)
     assert page.count('<span class="where long">Finding 3') == 4
     assert re.findall(r'move/(\w+)\?[^"]*" name="ids" value="(\d+)"', page)[:3] == [
@@ -257,7 +405,12 @@ def test_reinspection_lists_the_open_findings_of_its_case(browse: Callable, api:
     ]
     verified = mia.send(
         "/console/findings/move/verified",
-        {"ids": str(FIXED), "visit": str(plan["inspection_id"]), "back": f"/inspections/{plan['inspection_id']}"},
+        {
+            "ids": str(FIXED),
+            "visit": str(plan["inspection_id"]),
+            "how": "visit",
+            "back": f"/inspections/{plan['inspection_id']}",
+        },
         form=second,
     )
 
@@ -269,7 +422,7 @@ def test_reinspection_lists_the_open_findings_of_its_case(browse: Callable, api:
     assert [(each["user_id"], each["inspection_id"]) for each in events] == [(MIA, plan["inspection_id"])]
     for path in (first, second):
         case = mia.page(path).partition("<h2>Case</h2>")[2].partition("</section>")[0]
-        assert re.findall(r">(Failed|Scheduled)</span>", case) == ["Failed", "Scheduled"]
+        assert re.findall(r">(Failed|In progress)</span>", case) == ["Failed", "In progress"]
         assert case.count("Ivo Kral") == 2
     assert "reinspect" not in offered(mia.page(first))
 

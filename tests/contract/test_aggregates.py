@@ -26,18 +26,10 @@ def huge_doubles(huge: Callable, tmp_path: pathlib.Path) -> Callable:
 
 
 @pytest.mark.sqlite("PostgreSQL always checks constraints, and reports the overflow itself")
-@pytest.mark.parametrize("cast", ["", "::text", "::integer", "::bigint", "::numeric", "::float8"])
+@pytest.mark.parametrize("cast", ["", "::text", "::integer"])
 @pytest.mark.parametrize("aggregate", ["sum", "avg"])
 def test_double_sum_overflow_is_out_of_range(huge_doubles: Callable, aggregate: str, cast: str) -> None:
     response = huge_doubles.get(f"/buildings?select=latitude.{aggregate}(){cast}&units=eq.{2**31 - 1}")
-
-    assert response.refusal == (400, "22003", "value out of range: overflow")
-
-
-@pytest.mark.sqlite("a numeric is a double there, and of any size on a server")
-@pytest.mark.parametrize("aggregate", ["sum", "avg"])
-def test_numeric_sum_overflow_is_out_of_range(huge_doubles: Callable, aggregate: str) -> None:
-    response = huge_doubles.get(f"/buildings?select=latitude::numeric.{aggregate}()::text&latitude=gt.1e308")
 
     assert response.refusal == (400, "22003", "value out of range: overflow")
 
@@ -124,7 +116,6 @@ def test_order_groups_by_referenced_row(api: Callable, who: str, path: str) -> N
         ("/audit_log?select=id,after,count()&order=after", "equality"),
         ("/audit_log?select=after,count()", "equality"),
         ("/audit_log?select=after::text,count()", "equality"),
-        ("/buildings?select=kind:zip::json,count()", "equality"),
     ],
 )
 def test_order_and_group_by_json_is_refused(api: Callable, path: str, purpose: str) -> None:

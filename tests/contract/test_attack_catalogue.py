@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.one_engine
+
 TESTS = Path(__file__).resolve().parents[1]
 ENTRIES = {"R": 20, "O": 18, "W": 24, "G": 15, "T": 18, "L": 11, "P": 13, "H": 15, "F": 11}
 

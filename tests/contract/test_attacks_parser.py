@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from tests.conftest import Response, dump, ids
-from tests.support.waiting import TIMED
+
+pytestmark = pytest.mark.one_engine
 
 ERROR_KEYS = {"code", "message", "details", "hint"}
 MIB = 1024 * 1024
@@ -244,7 +245,6 @@ def test_P04_csv_is_limited_to_five_mebibytes(api: Callable) -> None:
     assert set(beyond.json) == ERROR_KEYS
 
 
-@TIMED
 def test_P04_all_limits_together_finish_in_time(api: Callable) -> None:
     values = ",".join(map(str, range(1000)))
     conditions = "&".join(["name=ilike.*" + "a" * 250] * 98)

@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import dump, ids
 from tests.contract.test_attacks_parser import BUILDING, ERROR_KEYS, refused
 
+pytestmark = pytest.mark.one_engine
+
 GOOD = json.dumps(BUILDING)
 BODIES = [
     ("nan", '{"name": "N", "client_id": NaN}'),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.functions.registry import FUNCTIONS
+from routes.functions.rpc import FUNCTIONS
 from tests.conftest import ADA, CAST, MOE, RESOURCES, UNKNOWN_USER_ID, Bearer, Person, ids
 from tests.support.columns import COLUMNS
 from tests.support.factories import RowFactory

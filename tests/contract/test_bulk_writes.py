@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.postgres.transaction import ServerTransaction
-from engine.query.write import insert as insertions
+from engine.query.write import insert
 from engine.storage.transaction import SqliteTransaction
+from postgres.transaction import ServerTransaction
 from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
 from tests.support import databases
@@ -217,8 +217,8 @@ def test_equal_values_of_different_types_are_converted_separately(api: Callable)
 def test_constant_column_is_bound_once(api: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     """The write's timestamp is not part of the JSON rows."""
     travelled = []
-    spell = insertions.to_json
-    monkeypatch.setattr(insertions, "to_json", lambda given: travelled.append(given) or spell(given))
+    spell = insert.to_json
+    monkeypatch.setattr(insert, "to_json", lambda given: travelled.append(given) or spell(given))
     body = [{"building_id": 1, "inspection_type": name} for name in ("annual", "fire")]
 
     stored = api("root").post("/inspections?select=*", body, prefer="return=representation").json
@@ -307,5 +307,5 @@ def test_full_disk_is_reported(api: Callable, monkeypatch: pytest.MonkeyPatch, p
 def test_conversion_cache_excludes_doubles() -> None:
     """Doubles accept integers of any length, which can collide as dictionary keys."""
     named = ("name", "floors", "latitude", "client_id")
-    sources = insertions.row_layout("buildings", named, default_missing=False).sources
+    sources = insert.row_layout("buildings", named, default_missing=False).sources
     assert [each.is_memoized for each in sources[: len(named)]] == [True, True, False, True]

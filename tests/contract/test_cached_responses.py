@@ -12,8 +12,8 @@ from flask import Flask
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
 from engine import execute
-from engine.current import writing
 from engine.interface.versioned_cache import VersionedCache
+from engine.open import writing
 from engine.query.catalog import catalog
 from engine.query.statement import Binding
 from engine.storage.sqlite import driver

@@ -13,6 +13,7 @@ import pytest
 
 from config import PROJECT
 from routes.cli.files import FILE
+from tests.clients.server import Server, environment, stop, wait_until_live
 from tests.support import databases, tokens
 from tests.support.applications import open_app
 from tests.support.ports import free_port
@@ -127,18 +128,19 @@ def test_missing_file_is_named_once(file, words, expected):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_server_starts_with_failing_output(tmp_path):
     """A full disk that holds the output does not prevent serving a database on another disk."""
-    ending = (
-        "import os, sys; os.execve = lambda *_: os._exit(7);"
-        " from serving.__main__ import main; main(['--port', sys.argv[1]])"
-    )
-    environ = {**os.environ, **KEYS, "DATABASE_URL": f"sqlite:///{tmp_path / 'a.db'}"}
-    with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            [sys.executable, "-c", ending, str(free_port())],
-            cwd=PROJECT, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+    port = free_port()
+    with open("/dev/full", "w") as full, (tmp_path / "gunicorn.log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "serving", "--port", str(port)],
+            cwd=PROJECT, env=environment(DATABASE_URL=f"sqlite:///{tmp_path / 'a.db'}"), stdout=full, stderr=log,
         )  # fmt: skip
+        server = Server(f"http://127.0.0.1:{port}", tmp_path)
+        try:
+            wait_until_live(process, server)
+        finally:
+            stop(process, server)
 
-    assert (ended.returncode, ended.stderr) == (7, "")
+    assert "Traceback" not in server.log
 
 
 @pytest.mark.parametrize("word", ["backup", "export"])

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.http.compression import BYTES_MIN
+from routes.http.middleware import BYTES_MIN
 from tests.support.functions import one_building
+
+pytestmark = pytest.mark.one_engine
 
 LARGE = "/inspections?select=id,notes&order=id"
 SMALL = f"{LARGE}&limit=1"

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from routes.openapi import views as docs
+from routes.openapi import views
+
+pytestmark = pytest.mark.one_engine
 
 STRICT = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,8 +36,8 @@ def test_page_has_no_inline_or_foreign_content(api: Callable, path: str) -> None
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\son[a-z]+=|\sstyle=|https?:", text) == []
     links = re.findall(r'(?:src|href)="/docs/([^"]*)"', text)
     linked = {re.sub(r"\.[0-9a-f]{12}(?=\.\w+$)", "", name) for name in links}  # without the hash
-    assert linked <= {*docs.FILES, "openapi.json"}
-    assert path == "/" or set(docs.FILES) <= linked
+    assert linked <= {*views.FILES, "openapi.json"}
+    assert path == "/" or set(views.FILES) <= linked
 
 
 def test_document_of_the_page_needs_no_apikey(api: Callable) -> None:
@@ -80,12 +82,12 @@ def test_program_gets_the_document_or_an_error_at_the_root(
     assert api(who).get("/rest/v1/", accept="text/html", headers={"apikey": None}).status == 401
 
 
-@pytest.mark.parametrize("name", docs.FILES)
+@pytest.mark.parametrize("name", views.FILES)
 def test_linked_files_exist(pristine: object, name: str) -> None:
     response = pristine.test_client().get(f"/docs/{name}")
 
     assert response.status_code == 200
-    assert response.headers["Content-Type"] == docs.FILES[name][1]
+    assert response.headers["Content-Type"] == views.FILES[name][1]
     assert response.headers["Content-Security-Policy"] == STRICT
     assert len(response.data) > 100
 
@@ -121,7 +123,7 @@ def test_page_allows_only_get(api: Callable, method: str) -> None:
 
 
 def test_script_keeps_keys_in_the_tab_only() -> None:
-    script = (docs.PAGE / "page.js").read_text(encoding="utf-8")
+    script = (views.PAGE / "page.js").read_text(encoding="utf-8")
 
     assert "sessionStorage" in script
     assert "localStorage" not in script

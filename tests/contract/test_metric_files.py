@@ -11,7 +11,7 @@ import pytest
 from routes.http import metric_files as meters
 from tests.contract.test_metrics import requests_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -15,12 +15,12 @@ from flask import g
 
 import engine
 import inspections
-from engine.interface.faults import LockTimeout
+from engine.interface.database import LockTimeout
 from engine.storage.database import SqliteDatabase
 from routes.http.metrics import CACHES, names_statements
 from tests.support import tokens
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 NO_KEY = {"apikey": None, "Authorization": None}
 CANARY = "canary-7f3a"
@@ -137,7 +137,7 @@ def test_plan_caches_are_reported(world: Callable) -> None:
 def test_every_plan_cache_is_in_the_metrics() -> None:
     packages = (engine, inspections)
     names = [found.name for package in packages for found in walk_packages(package.__path__, f"{package.__name__}.")]
-    modules = [import_module(name) for name in names if not name.startswith(("engine.postgres", "inspections.writes"))]
+    modules = [import_module(name) for name in names if not name.startswith(("postgres.", "inspections.writes"))]
 
     caches = {
         name

@@ -12,9 +12,11 @@ import config
 from engine.query.catalog import catalog
 from models.types import BIGINT, INTEGER
 from routes.functions import rpc
-from routes.functions.registry import FUNCTIONS
+from routes.functions.rpc import FUNCTIONS
 from tests.conftest import CAST, RESOURCES
 from tests.support.factories import RowFactory
+
+pytestmark = pytest.mark.one_engine
 
 SWAGGER = "application/openapi+json"
 JSON = "application/json"

@@ -99,7 +99,11 @@ def test_each_foreign_key_is_embedded_in_both_directions(api: Callable, key: obj
     assert without_times(row) in map(without_times, found if isinstance(found, list) else [found])
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key.relation in WRITTEN], ids=lambda key: key.name)
+NAMED_KEYS = [key for key in KEYS if key.relation in WRITTEN and key.relation != "xrf_limits"]
+"""The keys of written tables. A limit refers to the instrument of its number and client, which the service finds."""
+
+
+@pytest.mark.parametrize("key", NAMED_KEYS, ids=lambda key: key.name)
 def test_each_foreign_key_refuses_a_missing_row(api: Callable, key: object) -> None:
     missing = "00000000-0000-4000-8000-000000000099" if key.referred == "users" else 999_999
     body = {**RowFactory(api).body(key.relation), key.column: missing}
@@ -134,7 +138,8 @@ def test_values_out_of_bounds_are_refused(api: Callable, table: str, column: str
             root.patch(f"/{table}?{key_filter(table, row)}", {column: value}),
         ):
             check = f'new row for relation "{table}" violates check constraint "{table}_{column}_check"'
-            assert response.refusal == (400, "23514", check)
+            is_change = response.json["message"].startswith(f'column "{column}" can only be updated')
+            assert response.refusal == (400, "23514", check) or (info.insert_only and is_change)
     for value in (info.minimum, info.maximum):
         if value is not None:
             assert factory.create(table, **{column: value})[column] == value

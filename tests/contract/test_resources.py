@@ -7,8 +7,8 @@ import pytest
 from engine.maintenance import import_export
 from engine.maintenance.planner_stats import planner_stats
 from engine.query.catalog import catalog
-from engine.schema import description
-from engine.schema.violations import client_mismatches
+from engine.schema import tables
+from engine.schema.script import client_mismatches
 from models import RESOURCES
 from models.fields import ColumnDefault
 from tests.support import databases
@@ -46,13 +46,9 @@ def test_audit_triggers_exist(triggers: set[str], name: str) -> None:
 def test_moved_row_is_audited_for_both_clients() -> None:
     """The column that names a row's client or its grantee is the owner column of the audit triggers."""
     owners = ("client_id", "admin_id", "manager_id")
-    handed = {
-        name: RESOURCES[name].audited_with
-        or next((each for each in owners if each in RESOURCES[name].__table__.c), None)
-        for name in WRITTEN
-    }
+    handed = {name: next((each for each in owners if each in RESOURCES[name].__table__.c), None) for name in WRITTEN}
 
-    assert handed == {name: description.owner_column(RESOURCES[name]) for name in WRITTEN}
+    assert handed == {name: tables.owner_column(RESOURCES[name]) for name in WRITTEN}
 
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if "id" in RESOURCES[each].__table__.c))
@@ -70,10 +66,10 @@ def test_planner_statistics_cover_every_resource() -> None:
 
 @pytest.mark.parametrize("name", sorted(each for each in WRITTEN if RESOURCES[each].derived))
 def test_derived_column_is_maintained_by_the_database(name: str) -> None:
-    """A foreign key includes the column, or triggers and a check (engine/schema/violations.py) maintain it."""
+    """A foreign key includes the column, or triggers and a check (engine/schema/script.py) maintain it."""
     engine = "sqlite" if databases.SERVER is None else "postgresql"
-    for key in description.references_of(RESOURCES[name]):
-        by_key = description.is_compound(key, engine)
+    for key in tables.references_of(RESOURCES[name]):
+        by_key = tables.is_compound(key, engine)
         by_triggers = f"FROM {name} AS child JOIN {key.parent} " in client_mismatches(RESOURCES)
 
         assert not key.is_tenant or by_key or by_triggers, f"{name} can differ from {key.parent}"

@@ -1,4 +1,4 @@
-"""Behaviour shared by the ten functions under /rpc."""
+"""Behaviour shared by the functions under /rpc."""
 
 from collections.abc import Callable
 

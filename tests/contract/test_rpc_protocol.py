@@ -6,6 +6,8 @@ import pytest
 
 from tests.conftest import ADA, MIA, MOE
 
+pytestmark = pytest.mark.one_engine
+
 CHECK = "check_building_access_v2"
 CHART = "get_building_stats_chart_fast"
 ASSIGN = "assign_to_client_manager"

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 UNKNOWN = "00000000-0000-4000-8000-000000000099"
 
 # method, path, and a word of the message

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from config import PROJECT
-from settings import BY_NAME
+from settings import SETTINGS
 
 DEPLOY = PROJECT / "deploy"
 
@@ -28,6 +28,17 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
 
     lines = [line for line in done.stderr.splitlines() if unit.name in line]
     assert (done.returncode, lines) == (0, [])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_unit_is_hardened() -> None:
+    words = ["systemd-analyze", "security", "--offline=true", "--no-pager", str(DEPLOY / "walkthrough.service")]
+
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    found = re.search(r"Overall exposure level for \S+ ([0-9.]+)", done.stdout)
+    assert found, done.stdout
+    assert float(found[1]) <= 2.5
 
 
 @pytest.mark.skipif(shutil.which("caddy") is None, reason="caddy is not installed")
@@ -49,7 +60,7 @@ def test_compose_starts_the_image_with_settings_of_the_product() -> None:
         dockerfile = DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]
 
         assert dockerfile.resolve() == DEPLOY / "Dockerfile"
-        assert set(service.get("environment", {})) <= set(BY_NAME)
+        assert set(service.get("environment", {})) <= set(SETTINGS)
         for each in document["services"].values():
             assert {volume.partition(":")[0] for volume in each.get("volumes", ())} <= set(document["volumes"])
             assert set(each.get("depends_on", ())) <= set(document["services"])
@@ -60,14 +71,14 @@ def test_image_runs_without_root_over_a_volume() -> None:
     steps = [line.partition(" ")[::2] for line in lines if not line.startswith("#")]
     words = [step for step, _ in steps]
 
-    assert len(steps) <= 14
+    assert words.index("HEALTHCHECK") < words.index("CMD")
     assert words.index("USER") < words.index("CMD")
     assert ("USER", "root") not in steps
     assert ("VOLUME", "/data") in steps
     assert "DATABASE_URL=sqlite:////data/walkthrough.db" in dict(steps)["ENV"]
     for path in re.findall(r"COPY (\S+)", "\n".join(lines)):
         assert (PROJECT / path).exists()
-    assert not [name for name in re.findall(r"([A-Z_]+)=", dict(steps)["ENV"]) if name not in BY_NAME]
+    assert not [name for name in re.findall(r"([A-Z_]+)=", dict(steps)["ENV"]) if name not in SETTINGS]
 
 
 def test_help_is_printed_without_an_installation(tmp_path: Path) -> None:

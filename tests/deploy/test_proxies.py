@@ -7,6 +7,7 @@ import html
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from tests.clients.server import Server, load, password_of, serving
 from tests.clients.test_supabase_js import SUITES, run_suite
 from tests.support import databases, tokens
 from tests.support.browsers import BINARY, FLAGS
+from tests.support.photographs import photograph
 from tests.support.ports import free_port
 from tests.support.waiting import until
 
@@ -31,8 +33,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.sqlite("the database is not what a p
 
 DEPLOY = PROJECT / "deploy"
 PREFIX = "/inspections"  # also the name of a table
+MAP = "https://www.openstreetmap.org/"  # the only site to which pages link
 PAGES_MAX = 150
-LINK = re.compile(r' (href|src|action|formaction)="([^"]*)"')
+LINK = re.compile(r' (href|src|action|formaction|data-[a-z]+)="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def nginx_site(directory: Path, server: str, port: int, prefix: str, *, has_tls:
     changes = {"server 127.0.0.1:8000;": f"server {server};", "location / {": f"location {prefix}/ {{"}
     if has_tls:
         made, key = certificate(directory)
-        changes["listen 443 ssl;"] = f"listen 127.0.0.1:{port} ssl;"
+        changes["listen 443 ssl http2;"] = f"listen 127.0.0.1:{port} ssl http2;"
         changes["/etc/ssl/certs/inspections.example.org.pem"] = str(made)
         changes["/etc/ssl/private/inspections.example.org.key"] = str(key)
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
@@ -88,7 +91,7 @@ def nginx_site(directory: Path, server: str, port: int, prefix: str, *, has_tls:
         assert old in text
         text = text.replace(old, new)
     if not has_tls:
-        text = re.sub(r" +ssl_certificate.*\n", "", text).replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
+        text = re.sub(r" +ssl_certificate.*\n", "", text).replace("listen 443 ssl http2;", f"listen 127.0.0.1:{port};")
     return text
 
 
@@ -192,6 +195,10 @@ def test_crawl_of_the_console_stays_below_the_prefix(place: Proxy) -> None:
             if "text/html" in answer.headers.get("content-type", ""):
                 links += LINK.findall(answer.text)
             for attribute, link in links:
+                if attribute.startswith("data-") and not link.startswith("/"):
+                    continue  # a mark for a script
+                if attribute == "href" and link.startswith(MAP):
+                    continue
                 url = urlsplit(urljoin(f"{place.origin}{path}", html.unescape(link)))
                 assert f"{url.scheme}://{url.netloc}" == place.origin, (path, link)
                 if not url.path.startswith(f"{place.prefix}/"):
@@ -204,6 +211,28 @@ def test_crawl_of_the_console_stays_below_the_prefix(place: Proxy) -> None:
     assert len(seen) > PAGES_MAX / 3
     assert {cookie.path for cookie in cookies} <= {f"{place.prefix}/console", f"{place.prefix}/console/kiosk"}
     assert {cookie.secure for cookie in cookies} == {place.origin.startswith("https:")}
+
+
+def test_browsers_are_told_to_use_https_only(place: Proxy) -> None:
+    with place.client() as client:
+        answers = [client.get(f"{place.prefix}{path}") for path in ("/live", "/nothing", "/calendar/x.ics")]
+
+    assert [each.headers.get_list("Strict-Transport-Security") for each in answers] == [["max-age=31536000"]] * 3
+
+
+def test_proxy_with_tls_speaks_http_2(loaded: Path, tmp_path: Path) -> None:
+    with (
+        service(loaded, tmp_path, TRUSTED_PROXIES="127.0.0.1") as served,
+        nginx(tmp_path, urlsplit(served.url).netloc, has_tls=True) as proxy,
+    ):
+        context = ssl.create_default_context(cafile=str(proxy.certificate))
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        address = urlsplit(proxy.url)
+        with (
+            socket.create_connection((address.hostname or "", address.port or 0), timeout=20) as plain,
+            context.wrap_socket(plain, server_hostname=address.hostname) as secure,
+        ):
+            assert secure.selected_alpn_protocol() == "h2"
 
 
 def test_document_and_location_are_below_the_prefix(place: Proxy) -> None:
@@ -252,6 +281,40 @@ def place_of(loaded: Path) -> Callable[..., Any]:
             yield proxy
 
     return run
+
+
+def test_photographs_and_suggestions_in_a_browser_stay_below_the_prefix(
+    tmp_path: Path, place_of: Callable[..., Any], driver: Any
+) -> None:
+    requested: list[str] = []
+    many = [{"name": f"Pier {number}", "client_id": 1} for number in range(400)]
+    with place_of(tmp_path) as proxy:
+        with proxy.client() as client:
+            client.post(f"{PREFIX}/buildings", json=many, headers={"apikey": tokens.SERVICE_KEY}).raise_for_status()
+        browser = driver.chromium.launch(executable_path=BINARY, args=list(FLAGS))
+        page = browser.new_page()
+        page.on("request", lambda each: requested.append(each.url))
+        page.goto(f"{proxy.url}/console/inspections/1")
+        page.get_by_label("E-mail").fill("root@example.org")
+        page.get_by_label("Password").fill(password_of("Root"))
+        page.keyboard.press("Enter")
+        picture = {"name": "stairs.jpg", "mimeType": "image/jpeg", "buffer": photograph("stairs")}
+        page.locator("input[type=file][multiple]").set_input_files(picture)
+        page.locator("#photographs .picture img").wait_for(state="attached")
+        address = page.url
+        width = page.locator("#photographs .picture img").evaluate(
+            "each => each.decode().then(() => each.naturalWidth)"
+        )
+        page.goto(f"{proxy.url}/console/inspections")
+        with page.expect_response(lambda each: "/suggest?" in each.url) as suggested:
+            page.locator("input[data-suggest]").first.press_sequentially("Pier 11")
+        page.locator("datalist option[value*='Pier 11']").first.wait_for(state="attached")
+        browser.close()
+
+    assert address == f"{proxy.url}/console/inspections/1#photographs"
+    assert width > 0
+    assert suggested.value.url.partition("&")[0] == f"{proxy.url}/console/buildings/suggest?q=Pier+11"
+    assert [url for url in requested if not url.startswith((f"{proxy.url}/", "data:"))] == []
 
 
 def test_console_in_a_browser_stays_below_the_prefix(tmp_path: Path, place_of: Callable[..., Any], driver: Any) -> None:

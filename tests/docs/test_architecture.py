@@ -13,6 +13,8 @@ import pytest
 from tests.style import structure
 from tests.style.sources import PROJECT, read, tree
 
+pytestmark = pytest.mark.one_engine
+
 DOCUMENTS = ("docs/ARCHITECTURE.md", "docs/EXTENDING.md", "docs/GLOSSARY.md")
 EXAMPLES = {"models/key.py"}
 """Names of the changes that docs/EXTENDING.md takes as examples."""

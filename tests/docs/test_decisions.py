@@ -9,6 +9,8 @@ import pytest
 
 from tests.style.sources import PROJECT, files
 
+pytestmark = pytest.mark.one_engine
+
 DECISIONS = PROJECT / "docs" / "decisions"
 SUFFIXES = {".py", ".md", ".sql", ".sh", ".html", ".js", ".css"}
 NAMED = re.compile(r"[Dd]ecisions?[/ (]+\[?(\d{4}(?:, \d{4})*)")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACKAGES = ("access", "engine", "models", "routes", "serving")
+PACKAGES = ("access", "engine", "models", "postgres", "routes", "serving")
 EXAMPLE = "    >>> "
 MODULES_MIN = 30  # an empty search would pass
 

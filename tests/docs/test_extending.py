@@ -26,8 +26,9 @@ from tests.support.ports import free_port
 pytestmark = pytest.mark.slow
 
 TITLES = ("A column", "A table", "A function", "A page of the console")
+STATUS = "A status of findings"
 TOUCHES = {"A column": 3, "A table": 6, "A function": 3}
-SCHEMAS = {"schema.sql", "engine/postgres/schema.sql"}
+SCHEMAS = {"schema.sql", "postgres/schema.sql"}
 GENERATED = {"A column": SCHEMAS, "A table": SCHEMAS | {"docs/ACCESS.md"}}
 """What the command rewrites."""
 STEP = re.compile(r"^\d+\. ", re.MULTILINE)
@@ -50,13 +51,22 @@ def commands(title: str, program: str) -> list[list[str]]:
     return [words[1:] for words in map(shlex.split, lines) if words[0] == program]
 
 
-def edited_path(block: Block) -> str:
-    return block.text.partition("\n")[0].removeprefix("--- ")
+def edited_path(project: Path, block: Block) -> str:
+    """Return the path of a block. A migration, `NNNN_title`, has the next free number, the same for both engines."""
+    path = block.text.partition("\n")[0].removeprefix("--- ")
+    folder, _, name = path.rpartition("/NNNN_")
+    if not folder:
+        return path
+    title = name.partition(".")[0]
+    scripts = [each.name for each in (project / folder).glob("*.sql")]
+    others = [int(each[:4]) for each in scripts if each[5:].partition(".")[0] != title]
+    own = [int(each[:4]) for each in scripts if each[5:].partition(".")[0] == title]
+    return f"{folder}/{next(iter(own), max(others, default=1) + 1):04}_{name}"
 
 
 def apply_edit(project: Path, block: Block) -> None:
     """Apply a block. Each hunk changes the first place with its lines after the hunk before."""
-    path, hunks = project / edited_path(block), block.text.partition("\n")[2].split("@@\n")
+    path, hunks = project / edited_path(project, block), block.text.partition("\n")[2].split("@@\n")
     done, rest = "", path.read_text(encoding="utf-8") if path.exists() else ""
     for hunk in hunks:
         lines = hunk.splitlines()
@@ -95,7 +105,7 @@ def listed_files() -> list[str]:
 class ExtendedProject:
     """A copy of the project with all edits, and the files that changed with each section."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, titles: tuple[str, ...] = TITLES) -> None:
         self.folder = folder
         listed = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard"], cwd=PROJECT, capture_output=True, text=True, check=True
@@ -105,7 +115,7 @@ class ExtendedProject:
             shutil.copy(PROJECT / name, folder / name)
         self.changed: dict[str, set[str]] = {}
         run(folder, "flask", "--app", "app", "schema")  # creates the keys of the service
-        for title in TITLES:
+        for title in titles:
             before = contents(folder)
             for block in edits(title):
                 apply_edit(folder, block)
@@ -136,9 +146,22 @@ def test_touches_are_the_numbered_steps(extended: ExtendedProject, title: str) -
 
 @pytest.mark.parametrize("title", TITLES)
 def test_no_other_file_changes(extended: ExtendedProject, title: str) -> None:
-    by_hand = {edited_path(block) for block in edits(title)}
+    by_hand = {edited_path(extended.folder, block) for block in edits(title)}
 
     assert extended.changed[title] == by_hand | GENERATED.get(title, set())
+
+
+def test_a_status_of_findings_is_one_line(tmp_path: Path) -> None:
+    """The line is applied to a new database. Its words are in the console, and nothing else of the product changes."""
+    project = ExtendedProject(tmp_path / "status", (STATUS,))
+    (words,) = commands(STATUS, "bin/test")
+
+    ran = run(project.folder, "pytest", "-q", "-p", "no:cacheprovider", *words, "tests/console/test_spelling.py")
+
+    assert ran.returncode == 0, ran.stdout[-5_000:] + ran.stderr
+    assert project.changed[STATUS] == {"models/finding_move.py", *words} | SCHEMAS
+    (added, _) = edits(STATUS)
+    assert [line[:1] for line in added.text.splitlines()[1:]].count("+") == 1
 
 
 SECRET_KEY, SERVICE_KEY = "s" * 40, "k" * 40

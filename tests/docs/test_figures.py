@@ -6,27 +6,30 @@ from pathlib import Path
 
 import pytest
 
+import settings
 from access import access_token, assignments
-from access.accounts import api_key, kiosk_display, own_account, password, sign_in, throttle
+from access.accounts import api_key, kiosk_display, password, sign_in
 from engine.interface import database
-from engine.interface.faults import VALUE_BYTES_MAX
-from engine.postgres import replicas, session
-from engine.query import large_results
+from engine.interface.database import VALUE_BYTES_MAX
+from engine.query import statement
 from engine.query.read import embed
 from engine.storage import sqlite, wal
-from routes.http import body
-from serving import standard_error
-from serving.start import descriptors
-from serving.worker import limits
+from postgres import database as replicas
+from postgres import session
+from serving import logging
+from serving.start import checks
+from serving.worker import connection
+
+pytestmark = pytest.mark.one_engine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DAY, MIB = 24 * 3_600, 1 << 20
 
 FIGURES = [
-    ("OPERATING", "up to {:,} connections", descriptors.CLIENTS_MAX),
-    ("OPERATING", "a limit of open files below {:,}", descriptors.CLIENTS_MAX + descriptors.OTHER_DESCRIPTORS),
-    ("OPERATING", "a limit of {} at least", descriptors.DESCRIPTORS_MIN),
-    ("OPERATING", "{:,} lines wait", standard_error.LINES_MAX),
+    ("OPERATING", "up to {:,} connections", checks.CLIENTS_MAX),
+    ("OPERATING", "a limit of open files below {:,}", checks.CLIENTS_MAX + checks.OTHER_DESCRIPTORS),
+    ("OPERATING", "a limit of {} at least", checks.DESCRIPTORS_MIN),
+    ("OPERATING", "{:,} lines wait", logging.LINES_MAX),
     ("OPERATING", "its code is valid for {} minutes", kiosk_display.CODE_SECONDS // 60),
     ("SAFETY", "checkpoints every {:,} pages", sqlite.CHECKPOINT_PAGES),
     ("SAFETY", "Above {} MiB it truncates the log", wal.LOG_BYTES_MAX // MIB),
@@ -39,33 +42,33 @@ FIGURES = [
     ("DIALECT", "accepted again for {} s", sign_in.REUSE_SECONDS),
     ("DIALECT", "ends {} days after its last use", sign_in.SESSION_SECONDS // DAY),
     ("DIALECT", "at most {:,} a user", sign_in.SESSIONS_MAX),
-    ("DIALECT", "password | {} characters", password.PASSWORD_CHARACTERS_MIN),
+    ("DIALECT", "password: {} characters", password.PASSWORD_CHARACTERS_MIN),
     ("DIALECT", "to {:,} bytes", password.PASSWORD_BYTES_MAX),
-    ("DIALECT", "a session younger than {} h", own_account.RECENT_SIGN_IN_SECONDS // 3_600),
-    ("DIALECT", "{} for an account", throttle.ACCOUNT_ATTEMPTS_MAX),
-    ("DIALECT", "{} from an address", throttle.ORIGIN_ATTEMPTS_MAX),
-    ("DIALECT", "in {} minutes, then 429", throttle.WINDOW_SECONDS // 60),
-    ("DIALECT", "addresses that signed in within {} days", throttle.ORIGIN_KNOWN_SECONDS // DAY),
+    ("DIALECT", "a session younger than {} h", sign_in.RECENT_SIGN_IN_SECONDS // 3_600),
+    ("DIALECT", "{} for an account", password.ACCOUNT_ATTEMPTS_MAX),
+    ("DIALECT", "{} from an address", password.ORIGIN_ATTEMPTS_MAX),
+    ("DIALECT", "in {} minutes, then 429", password.WINDOW_SECONDS // 60),
+    ("DIALECT", "addresses that signed in within {} days", password.ORIGIN_KNOWN_SECONDS // DAY),
     ("DIALECT", "size of a response | {} MiB", VALUE_BYTES_MAX // MIB),
-    ("DIALECT", "| {} MiB; 5 MiB; 16 KiB | 413", body.JSON_BYTES_MAX // MIB),
-    ("DIALECT", "MiB; {} MiB; 16 KiB | 413", body.CSV_BYTES_MAX // MIB),
+    ("DIALECT", "| {} MiB; 5 MiB; 16 KiB | 413", settings.JSON_BYTES_MAX // MIB),
+    ("DIALECT", "MiB; {} MiB; 16 KiB | 413", settings.CSV_BYTES_MAX // MIB),
     ("DIALECT", "columns and embeds a level | {} |", embed.OUTPUTS_MAX),
     ("DIALECT", "arrays of spreads | {} |", embed.ARRAYS_MAX),
     ("DIALECT", "ids of a function's array | {:,} |", assignments.IDS_MAX),
-    ("DIALECT", "request line | {:,} bytes", limits.REQUEST_LINE_BYTES_MAX),
-    ("DIALECT", "headers | {} of", limits.HEADER_FIELDS_MAX),
-    ("DIALECT", "of {:,} bytes | 431", limits.HEADER_BYTES_MAX),
-    ("DIALECT", "is no [upload](FILES.md#limits) | {:g} s; 60 s", limits.HEAD_SECONDS_MAX),
-    ("DIALECT", "is no [upload](FILES.md#limits) | 10 s; {:g} s", limits.REQUEST_SECONDS_MAX),
-    ("DIALECT", "to take the answer | {:g} s", limits.REQUEST_SECONDS_MAX),
-    ("DIALECT", "answers over 1 MiB at once, in each worker | {};", large_results.SLOTS_MAX),
-    ("DIALECT", "others wait {:g} s", large_results.WAIT_SECONDS_MAX),
+    ("DIALECT", "request line | {:,} bytes", connection.REQUEST_LINE_BYTES_MAX),
+    ("DIALECT", "headers | {} of", connection.HEADER_FIELDS_MAX),
+    ("DIALECT", "of {:,} bytes | 431", connection.HEADER_BYTES_MAX),
+    ("DIALECT", "is no [upload](FILES.md#limits) | {:g} s; 60 s", connection.HEAD_SECONDS_MAX),
+    ("DIALECT", "is no [upload](FILES.md#limits) | 10 s; {:g} s", connection.REQUEST_SECONDS_MAX),
+    ("DIALECT", "to take the answer | {:g} s", connection.REQUEST_SECONDS_MAX),
+    ("DIALECT", "answers over 1 MiB at once, in each worker | {};", statement.SLOTS_MAX),
+    ("DIALECT", "others wait {:g} s", statement.WAIT_SECONDS_MAX),
     ("DIALECT", "hash or wait to, in each worker | {},", password.QUEUE_MAX),
     ("DIALECT", "time of a read | {:g} s", database.READ_SECONDS_MAX),
     ("DIALECT", "wait for the writer lock | {:g} s", database.WRITE_WAIT_SECONDS_MAX),
     ("DIALECT", "time of a write after the wait | {:g} s", database.WRITE_SECONDS_MAX),
-    ("ACCESS", "at most {} a user |", api_key.KEYS_PER_USER_MAX),
-    ("ACCESS", "at most {} a shown user |", kiosk_display.DISPLAYS_PER_USER_MAX),
+    ("ACCESS", "at most {} a user", api_key.KEYS_PER_USER_MAX),
+    ("ACCESS", "at most {} a shown user", kiosk_display.DISPLAYS_PER_USER_MAX),
 ]
 
 

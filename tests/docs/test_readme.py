@@ -16,7 +16,7 @@ from tests.clients.server import environment, serving
 from tests.docs import examples
 from tests.support import databases, tokens
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 README = examples.PROJECT / "README.md"
 SECONDS_MAX = 60

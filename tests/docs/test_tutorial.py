@@ -9,7 +9,7 @@ from tests.docs import examples
 from tests.docs.examples import Normalizer, Step
 from tests.support import databases
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 TUTORIAL = examples.PROJECT / "docs" / "TUTORIAL.md"
 STEPS = examples.steps(examples.blocks(TUTORIAL))

@@ -134,3 +134,8 @@ int rename(const char *from, const char *to) {
     if (!status && old && new) { int n = snprintf(both, sizeof both, "%s%c%s", old, 1, new); tell('R', 0, 0, 0, both, n); }
     return status;
 }
+int link(const char *from, const char *to) {
+    REAL(link); const char *old = name_of(from), *new = name_of(to); char both[2 * NAME_MAX + 2]; int status = real(from, to);
+    if (!status && old && new) { int n = snprintf(both, sizeof both, "%s%c%s", old, 1, new); tell('L', 0, 0, 0, both, n); }
+    return status;
+}

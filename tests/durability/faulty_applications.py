@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from app import create_app
-from engine.current import database
+from disk import sync
+from engine.open import database
 from engine.storage import sqlite, wal
-from engine.storage.commit_group import CommitGroup
-from inspections.files.store import FileStore, KeptBytes, sync_folder
+from engine.storage.writer_lock import CommitGroup
+from inspections.files.store import FileStore, KeptBytes
 from inspections.visits import InspectionRule
 
 CHECKPOINT_PAGES = 20
@@ -152,7 +153,7 @@ def bytes_without_sync() -> Any:
 
     def keep(store: FileStore, temporary: Path, kept: KeptBytes) -> None:
         temporary.replace(store.path(kept.sha256))
-        sync_folder(store.folder)
+        sync(store.folder)
 
     FileStore.keep = keep  # type: ignore[method-assign]
     return files_beside_the_database()

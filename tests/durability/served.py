@@ -104,6 +104,7 @@ class Served:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return {
             **kept,
+            "TIMEZONE": "UTC",
             "PYTHONPATH": str(PROJECT),
             "PORT": str(self.port),
             "DATABASE_URL": databases.url(self.database),

@@ -3,7 +3,8 @@
 A record of the log is a head of 32 bytes (operation, length, inode, token, offset) and its data:
 
     W, T   a write, a truncation of an inode, logged after it succeeded
-    C U R  a name created, removed, changed (`old\\1new`)
+    C U    a name created, removed
+    R L    a name changed, a second name given (`old\\1new`)
     B, E   before and after a successful sync of an inode, with one token
 
 At E, all operations that were logged before B are durable. A directory is an inode too: its sync keeps its names.
@@ -162,7 +163,7 @@ class Disk:
                 else:
                     self.files[record.inode] = File()
                     self.renames.append((b"C", record.data, self.files[record.inode]))
-            case b"U" | b"R":
+            case b"U" | b"R" | b"L":
                 self.renames.append((record.op, record.data, None))
             case b"B":
                 self.begun[record.token] = (record.inode, len(self.pending(record.inode)))
@@ -208,7 +209,7 @@ def apply_rename(objects: dict[str, File], op: bytes, data: bytes, file: File | 
     else:
         old, new = data.decode().split("\1")
         if old in objects:
-            objects[new] = objects.pop(old)
+            objects[new] = objects[old] if op == b"L" else objects.pop(old)
 
 
 def surviving_writes(pending: list[Record], dice: random.Random) -> list[Record]:

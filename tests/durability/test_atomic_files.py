@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT
-from engine.storage import atomic_files
+from engine.storage import file_copies
 from tests.durability.served import Served
 
 STALE_SUFFIX = "0123456789abcdef"
@@ -82,13 +82,13 @@ def test_next_start_removes_temporary_files_beside_the_database(served):
 
 def test_locked_temporary_file_is_not_removed(tmp_path):
     target = tmp_path / "a.db"
-    with atomic_files.drafted(target) as draft:
+    with file_copies.drafted(target) as draft:
         draft.with_name(f"{draft.name}-journal").touch()
         there = hidden_files(tmp_path)
         assert len(there) == 3
 
-        atomic_files.sweep(target)
-        with atomic_files.drafted(target):
+        file_copies.sweep(target)
+        with file_copies.drafted(target):
             assert len(hidden_files(tmp_path)) == 5
 
         assert hidden_files(tmp_path) == there
@@ -98,16 +98,16 @@ def test_locked_temporary_file_is_not_removed(tmp_path):
 def test_lock_file_removed_before_locking_is_created_again(tmp_path, monkeypatch):
     """The other process sweeps after the lock file is created and before it is locked."""
     target, swept = tmp_path / "a.db", []
-    lock = atomic_files.fcntl.flock
+    lock = file_copies.fcntl.flock
 
     def flock(descriptor: int, operation: int) -> None:
         if not swept:
             swept.append(descriptor)
-            atomic_files.sweep(target)
+            file_copies.sweep(target)
         lock(descriptor, operation)
 
-    monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
-    with atomic_files.drafted(target) as draft:
+    monkeypatch.setattr(file_copies.fcntl, "flock", flock)
+    with file_copies.drafted(target) as draft:
         assert hidden_files(tmp_path) == sorted([draft.name, f"{draft.name}-draft"])
     assert hidden_files(tmp_path) == []
 
@@ -116,8 +116,8 @@ def test_without_file_locks_nothing_is_removed(tmp_path, monkeypatch):
     def fail(descriptor: int, operation: int) -> None:
         raise OSError(95, os.strerror(95))
 
-    monkeypatch.setattr(atomic_files.fcntl, "flock", fail)
-    with atomic_files.drafted(tmp_path / "a.db") as draft:
-        atomic_files.sweep(tmp_path / "a.db")
+    monkeypatch.setattr(file_copies.fcntl, "flock", fail)
+    with file_copies.drafted(tmp_path / "a.db") as draft:
+        file_copies.sweep(tmp_path / "a.db")
         assert draft.exists()
     assert hidden_files(tmp_path) == []

@@ -14,7 +14,6 @@ import pytest
 
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
-from engine.storage import file_copies as copies
 from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver
 from tests.durability import shim
@@ -143,7 +142,7 @@ def test_failed_backup_keeps_the_previous_one(database, tmp_path):
 
 def test_backup_with_unsynced_directory_is_reported_as_written(database, tmp_path, monkeypatch):
     """Some disks cannot sync directories. The previous backup is replaced there as well."""
-    target, sync = tmp_path / "today.backup", copies.sync
+    target, sync = tmp_path / "today.backup", backup.sync
     backup.back_up(database.path, target)
 
     def fail(path: Path) -> None:
@@ -151,7 +150,7 @@ def test_backup_with_unsynced_directory_is_reported_as_written(database, tmp_pat
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         sync(path)
 
-    monkeypatch.setattr(copies, "sync", fail)
+    monkeypatch.setattr(backup, "sync", fail)
     with pytest.raises(MaintenanceError, match="is written, but a power cut may bring back"):
         backup.back_up(database.path, target)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.interface.transaction import stored_timestamp
-from engine.storage.server_lock import ServingLock
+from engine.interface.database import stored_timestamp
+from engine.storage.database import ServingLock
 from tests.conftest import CAST, ROOT
 from tests.support import databases, tokens
 from tests.support.applications import open_app
@@ -38,8 +38,8 @@ def database_file(base_file: Path, tmp_path: Path) -> Path:
                 (ROOT, late, late),
             ),
             (
-                "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"  # noqa: ISC004
-                " VALUES ('d', ?, 'hall', 'x', ?, ?)",
+                "INSERT INTO tokens (id, use, user_id, name, digest, read_only, created_at, expires_at)"  # noqa: ISC004
+                " VALUES ('d', 'display', ?, 'hall', 'x', 1, ?, ?)",
                 (ROOT, 1, late - 1),
             ),
             ("INSERT INTO attempts (kind, subject, origin, at) VALUES ('sign_in', 's', 'o', ?)", (late,)),
@@ -87,7 +87,7 @@ def test_clock_is_set_back_to_the_system_time(database_file):
 
     assert (status, output.endswith("; all users must sign in again")) == (0, True)
     app = open_app(database_file)
-    assert app.extensions["walkthrough.clock"].seconds_before_system() < 1
+    assert app.extensions["walkthrough.clock"].seconds_ahead() == 0
     app.extensions["walkthrough"].close()
     assert run(database_file, "check")[1].count("clock:") == 0
     assert databases.sql(database_file, "SELECT count(*) FROM attempts WHERE at > unixepoch()") == [(0,)]
@@ -118,7 +118,7 @@ def test_clock_reset_revives_no_credentials(database_file):
     assert [status_of_read(database_file, each, key) for each in dead] == [401, 401, 401]
     again = [tokens.sign({**claims, "session_id": session}, key), tokens.sign(claims, key)]
     assert [status_of_read(database_file, each, key) for each in again] == [401, 401]
-    assert databases.sql(database_file, "SELECT count(*) FROM devices") == [(0,)]
+    assert databases.sql(database_file, "SELECT count(*) FROM tokens") == [(0,)]
     assert status_of_read(database_file, tokens.sign({**claims, "iat": int(time.time()) + 2}, key), key) == 200
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
-from engine.storage import file_copies as copies
-from engine.storage.server_lock import ServingLock
+from engine.storage import file_copies
+from engine.storage.database import ServingLock
 from engine.storage.sqlite import driver
 from tests.conftest import CAST
 from tests.durability import shim
@@ -149,7 +149,7 @@ def test_compact_of_a_file_open_elsewhere_is_refused(database_file, monkeypatch)
 
 def test_writes_between_copy_and_rename_are_blocked(database_file, monkeypatch):
     """The write would be lost with the old file."""
-    settle, refusals = copies.settle, []
+    settle, refusals = file_copies.settle, []
 
     def write_meanwhile(*words: object) -> None:
         settle(*words)
@@ -158,7 +158,7 @@ def test_writes_between_copy_and_rename_are_blocked(database_file, monkeypatch):
                 other.execute("UPDATE inspectors SET name = 'late'")
             refusals.append(str(refusal.value))
 
-    monkeypatch.setattr(copies, "settle", write_meanwhile)
+    monkeypatch.setattr(file_copies, "settle", write_meanwhile)
 
     backup.compact(database_file)
 
@@ -185,10 +185,10 @@ def test_compact_of_a_damaged_file_changes_nothing(database_file):
 
 def test_compact_discards_a_copy_that_fails_its_check(database_file, monkeypatch):
     def fail(connection: object) -> None:
-        raise copies.UnsoundCopy("the copy is not sound: row 7 missing from index")
+        raise file_copies.UnsoundCopy("the copy is not sound: row 7 missing from index")
 
     before = content(database_file)
-    monkeypatch.setattr(copies, "require_sound", fail)
+    monkeypatch.setattr(file_copies, "require_sound", fail)
 
     assert run(database_file, "compact") == (
         1,

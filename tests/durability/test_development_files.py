@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from app import NotStarted, create_app
 from engine.maintenance import migrate
+from engine.schema.migrations import Migration, schema_version
 from engine.storage.sqlite import driver
 from tests.support.applications import open_app
 
@@ -35,7 +37,7 @@ def execute(file: Path, *statements: str) -> None:
 @pytest.mark.parametrize(
     ("statements", "lacking"),
     [
-        (["DROP TABLE api_keys"], "lacks the table api_keys: "),
+        (["DROP TABLE tokens"], "lacks the table tokens: "),
         (["DROP TABLE finding_events", "DROP TABLE findings"], "lacks the tables finding_events and findings: "),
         (["ALTER TABLE inspectors RENAME COLUMN firm_phone TO telephone"], "lacks the column inspectors.firm_phone: "),
     ],
@@ -49,6 +51,17 @@ def test_incomplete_file_is_refused_with_the_way_out(file: Path, statements: lis
     assert lacking in str(refusal.value)
     assert WAY_OUT in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_incomplete_file_of_an_earlier_version_is_refused_unchanged(file: Path, register: Callable) -> None:
+    execute(file, *(f"DROP TRIGGER {name}" for name in triggers(file)), "DROP TABLE tokens")
+    register(Migration(schema_version() + 1, "changes no table"))
+    before = file.read_bytes()
+
+    with pytest.raises(NotStarted, match=r"lacks the table tokens: .* leaves out passwords, API keys"):
+        open_app(file)
+
+    assert file.read_bytes() == before
 
 
 def triggers(file: Path) -> list[str]:

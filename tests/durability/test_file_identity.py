@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy
 
 from engine.storage.database import SqliteDatabase
-from engine.storage.file_identity import DatabaseFileReplaced, FileIdentity, identity
+from engine.storage.file_copies import DatabaseFileReplaced, FileIdentity, identity
 from engine.storage.sqlite import driver
 from tests.durability.facts import names, put
 from tests.durability.load import integrity_problems
@@ -123,7 +123,7 @@ def test_new_worker_does_not_create_a_removed_file(served: Served):
     """It does not serve another file than the other workers do."""
     with serving(served):
         for file in served.directory.glob(f"{served.database.name}*"):
-            if not file.name.endswith((".serving", ".lock")):
+            if file.is_file() and not file.name.endswith((".serving", ".lock")):
                 file.unlink()
 
         first = served.workers()[0]

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.interface.faults import LockTimeout
+from engine.interface.database import LockTimeout
 from engine.maintenance import check, migrate
-from engine.storage import file_copies as copies
-from engine.storage import sqlite
+from engine.storage import file_copies, sqlite
 from tests.durability import shim
 from tests.durability.served import Served
 from tests.support.applications import open_app
@@ -62,17 +61,31 @@ def test_missing_directory_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["postgres://u:secret@h/d", "mysql://h/d", "postgresql+psycopg://u:secret@h:abc/d", "nonsense",
-     "sqlite://", "sqlite:///:memory:", "sqlite://host/a.db", "sqlite:///a.db?b=c", "sqlite+a:///a.db"],
-)  # fmt: skip
-def test_invalid_database_url_is_reported_with_the_valid_forms(tmp_path, url):
+    ("url", "message"),
+    [
+        ("postgres://u:secret@h/d", "--to begins with sqlite:/// or postgresql+psycopg://, not with postgres://"),
+        ("mysql://h/d", "--to begins with sqlite:/// or postgresql+psycopg://, not with mysql://"),
+        ("postgresql+psycopg://u:secret@h:abc/d", "--to is not a database URL"),
+        ("nonsense", "--to is not a database URL"),
+        ("sqlite://", "DATABASE_URL names no file, and a database in memory is not durable"),
+        ("sqlite:///:memory:", "DATABASE_URL names no file, and a database in memory is not durable"),
+        ("sqlite://host/a.db", "--to takes a path after sqlite:///, and nothing else"),
+        ("sqlite:///a.db?b=c", "--to takes a path after sqlite:///, which has no ? in it"),
+    ],
+)
+def test_invalid_url_of_a_copy_is_reported_without_its_password(tmp_path, url, message):
     run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", url])
 
     assert run.exit_code == 1
-    assert run.output == (
-        "walkthrough: a database's URL begins with sqlite:/// and a path, or with postgresql+psycopg://\n"
-    )
+    assert run.output == f"walkthrough: {message}\n"
+
+
+def test_relative_path_of_a_copy_is_relative_to_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    run = open_app(tmp_path / "a.db").test_cli_runner().invoke(args=["copy", "--to", "sqlite:///b.db"])
+
+    assert (run.exit_code, (tmp_path / "b.db").exists()) == (0, True)
 
 
 def test_in_memory_database_is_refused(monkeypatch, tmp_path):
@@ -155,7 +168,7 @@ def outdated_file(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        pytest.param(copies.UnsoundCopy("row 5 missing"), "row 5 missing", id="unsound"),
+        pytest.param(file_copies.UnsoundCopy("row 5 missing"), "row 5 missing", id="unsound"),
         pytest.param(sqlite.driver.OperationalError("database or disk is full"), "is full", id="driver"),
         pytest.param(LockTimeout(), "due to lock timeout", id="lock"),
         pytest.param(sqlite.WrongSetting("PRAGMA a is b, not c"), "is b, not c", id="setting"),

@@ -15,9 +15,8 @@ from app import NotStarted
 from engine.maintenance import migrate
 from engine.maintenance.migrate import statements
 from engine.schema import migrations
-from engine.storage import file_copies as copies
-from engine.storage.database import SqliteDatabase
-from engine.storage.server_lock import ServingLock
+from engine.storage import file_copies
+from engine.storage.database import ServingLock, SqliteDatabase
 from engine.storage.sqlite import driver
 from engine.storage.writer_lock import WriterLock
 from tests.durability import shim
@@ -134,7 +133,7 @@ def test_failed_copy_prevents_the_migration(file, register, monkeypatch):
 
     before = dump(file)
     register(ADD_MOBILE)
-    monkeypatch.setattr(copies, "copy", fail)
+    monkeypatch.setattr(file_copies, "copy", fail)
 
     with pytest.raises(NotStarted, match="No space left"):
         open_database(file)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.maintenance import migrate
-from engine.storage import atomic_files
+from engine.storage import file_copies
 from tests.durability.served import Served
 from tests.durability.test_clock_reset import OLD_KEY, database_file, run, stored_key
 
@@ -105,6 +105,6 @@ def test_only_root_changes_owners_and_a_failure_is_ignored(
     (tmp_path / "a.db").touch()
     monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1)
     monkeypatch.setattr(os, "fchown", fail)
-    with atomic_files.drafted(tmp_path / "a.db", like=tmp_path / "a.db") as draft:
+    with file_copies.drafted(tmp_path / "a.db", like=tmp_path / "a.db") as draft:
         assert draft.exists()
     assert bool(calls) is is_root

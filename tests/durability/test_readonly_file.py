@@ -11,9 +11,8 @@ from flask.cli import ScriptInfo
 
 from app import NotStarted
 from engine.maintenance import import_export
-from engine.storage import file_copies as copies
-from engine.storage import sqlite
-from engine.storage.server_lock import ServingLock
+from engine.storage import file_copies, sqlite
+from engine.storage.database import ServingLock
 from engine.storage.sqlite import driver
 from tests.durability.load import integrity_problems
 from tests.support.applications import open_app
@@ -136,7 +135,7 @@ def test_file_written_during_the_copy_is_reported(readonly_file, tmp_path, monke
 
         return change
 
-    monkeypatch.setattr(copies, "write_copy", after(copies.write_copy))
+    monkeypatch.setattr(file_copies, "write_copy", after(file_copies.write_copy))
     monkeypatch.setattr(import_export, "export_archive", after(import_export.export_archive))
 
     status, output = run(readonly_file, word, str(tmp_path / "kept"))
@@ -148,7 +147,7 @@ def test_file_written_during_the_copy_is_reported(readonly_file, tmp_path, monke
 
 
 def test_outdated_file_is_backed_up_but_not_exported(readonly_file, tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.maintenance.readonly_file.schema_state", lambda transaction, path: "older")
+    monkeypatch.setattr("engine.maintenance.backup.schema_state", lambda transaction, path: "older")
 
     assert run(readonly_file, "backup", str(tmp_path / "kept"))[0] == 0
     status, output = run(readonly_file, "export", str(tmp_path / "all.json"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app import NotStarted
-from engine.storage.server_lock import ServingLock
+from engine.storage.database import ServingLock
 from engine.storage.sqlite import driver
 from tests.conftest import CAST
 from tests.durability.test_power_cuts import SEED

@@ -19,8 +19,7 @@ import pytest
 from engine.interface.clock import Clock
 from engine.maintenance import backup
 from engine.maintenance.check import MaintenanceError
-from engine.storage import atomic_files
-from engine.storage import file_copies as copies
+from engine.storage import file_copies
 from engine.storage.sqlite import driver
 from tests.durability import shim
 from tests.durability.served import PROJECT, Served
@@ -140,7 +139,7 @@ def test_failed_restore_puts_back_the_wal_of_a_damaged_file(database_file, monke
     write_to_wal_only(database_file, "acknowledged")
     log = database_file.with_name(f"{database_file.name}-wal")
     before = log.read_bytes()
-    monkeypatch.setattr(copies, "held", raise_malformed)
+    monkeypatch.setattr(file_copies, "held", raise_malformed)
 
     with failing_rename(database_file, monkeypatch), pytest.raises(MaintenanceError):
         backup.restore(backup_file(database_file), database_file, Clock())
@@ -152,7 +151,7 @@ def test_failed_restore_puts_back_the_wal_of_a_damaged_file(database_file, monke
 def test_restore_removes_the_wal_of_a_damaged_file(database_file, monkeypatch):
     names = inspector_names(backup_file(database_file))
     write_to_wal_only(database_file, "acknowledged")
-    monkeypatch.setattr(copies, "held", raise_malformed)
+    monkeypatch.setattr(file_copies, "held", raise_malformed)
 
     backup.restore(backup_file(database_file), database_file, Clock())
 
@@ -166,7 +165,6 @@ from pathlib import Path
 from engine.maintenance import backup
 from engine.interface.clock import Clock
 from engine.storage import file_copies as copies
-from engine.storage import atomic_files as drafts
 from tests.durability import test_restore_failing
 
 copies.held = test_restore_failing.raise_malformed
@@ -244,7 +242,7 @@ def test_reader_before_the_exclusive_lock_prevents_the_restore(database_file, mo
 
     connect = driver.connect
     monkeypatch.setattr(
-        copies.sqlite.driver,
+        file_copies.sqlite.driver,
         "connect",
         lambda *words, **more: (
             connect(*words, **more, factory=Connection) if "mode=rw" in words[0] else connect(*words, **more)
@@ -260,14 +258,14 @@ def test_reader_before_the_exclusive_lock_prevents_the_restore(database_file, mo
 
 
 def test_restore_with_unsynced_directory_is_reported(database_file, monkeypatch):
-    names, sync = inspector_names(database_file), copies.sync
+    names, sync = inspector_names(database_file), backup.sync
 
     def fail(path: Path) -> None:
         if path == database_file.parent and not list(database_file.parent.glob(".*")):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         sync(path)
 
-    monkeypatch.setattr(copies, "sync", fail)
+    monkeypatch.setattr(backup, "sync", fail)
     with pytest.raises(MaintenanceError, match="is restored, but a power cut may bring back"):
         backup.restore(backup_file(database_file), database_file, Clock())
 
@@ -290,7 +288,7 @@ def test_clock_after_restore_uses_file_time_if_last_timestamp_is_damaged(databas
 
 def test_copy_that_cannot_be_created_is_reported(database_file, monkeypatch):
     names = inspector_names(database_file)
-    monkeypatch.setattr(atomic_files.secrets, "token_hex", lambda count: "f" * 300)
+    monkeypatch.setattr(file_copies.secrets, "token_hex", lambda count: "f" * 300)
 
     with pytest.raises(MaintenanceError, match=r"cannot be restored: File name too long$"):
         backup.restore(backup_file(database_file), database_file, Clock())

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.interface.faults import DiskFailed, DiskFull, FileCorrupt, Locked, LockTimeout, NotCommitted, TimedOut
+from engine.interface.database import DiskFailed, DiskFull, FileCorrupt, Locked, LockTimeout, NotCommitted, TimedOut
 from engine.storage import sqlite
 from engine.storage.database import SqliteDatabase
-from models.errors import Fault
+from models.types import Fault
 from tests.durability.facts import PUT, names, put
 
 SHORT_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999) SELECT max(i) FROM n"

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
 from engine.query.catalog import catalog
+from engine.query.read.access_paths import partitions_of
 from engine.query.read.plan import plan_read
-from engine.query.read.skip_scan import partitions_of
 from engine.query.statement import parameter
 from routes.postgrest.querystring import parse
 from tests.conftest import ADA

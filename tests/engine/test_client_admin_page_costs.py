@@ -12,7 +12,7 @@ import pytest
 from access.caller import VisibleRows
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from inspections.reporting.status_counts import calendar_days, plan_status_counts
+from inspections.reporting.counts import calendar_days, plan_status_counts
 from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
 from tests.support.costs import STEPS_GROWTH_MAX, count_steps, portfolio

@@ -275,7 +275,8 @@ def random_change(rng: random.Random, rows: dict, user: dict, verb: str, table: 
     if verb == "delete":
         return old, None
     wished = random_row(rng, rows, user, table)
-    column = rng.choice([name for name in wished if name in old and name != "email"])
+    fixed = {"email", *{"xrf_limits": ("gun_id", "client_id"), "findings": ("severity",)}.get(table, ())}
+    column = rng.choice([name for name in wished if name in old and name not in fixed])
     return old, {**old, column: wished[column]}
 
 
@@ -292,6 +293,10 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
     clients = [row["id"] for row in rows["clients"]]
     buildings = [row["id"] for row in rows["buildings"]] or [999]
     inspections = [row["id"] for row in rows["inspections"]] or [999]
+    owned = [row for row in rows["xrf_instruments"] if row["client_id"] is not None]
+    instruments = [{name: row[name] for name in ("gun_id", "client_id")} for row in owned] or [
+        {"gun_id": 999, "client_id": clients[0]}
+    ]
     unique = rng.randrange(10**9)
     return {
         "clients": {"name": f"Client {unique}"},
@@ -321,8 +326,15 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
             "model": f"Model {unique}",
             "serial": "S",
         },
+        "lead_standards": {
+            "client_id": rng.choice([*clients, None]),
+            "unit": "mg_cm2",
+            "from_value": 0.5,
+            "valid_from": "2020-01-01",
+            "basis": f"Basis {unique}",
+        },
         "xrf_limits": {
-            "gun_id": rng.choice(GUNS),
+            **rng.choice(instruments),
             "substrate": f"Substrate {unique}",
             "negative_below": 0.4,
             "positive_from": 0.6,
@@ -335,6 +347,13 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
             "first_due": "2025-07-01",
         },
         "inspection_plans": {"inspection_id": rng.choice([*inspections, 999]), "case_id": 1, "outcome": "done"},
+        "deadline_rules": {
+            "client_id": rng.choice([*clients, None]),
+            "severity": "low",
+            "amount": 1 + unique % 90,
+            "unit": "d",
+            "basis": f"Basis {unique}",
+        },
         "findings": {
             "inspection_id": rng.choice([*inspections, 999]),
             "description": f"Finding {unique}",

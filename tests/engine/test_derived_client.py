@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.schema.violations import client_mismatches
+from engine.schema.script import client_mismatches
 from models import RESOURCES
 from tests.conftest import ids
 from tests.support import databases
@@ -26,13 +26,17 @@ def file(base_file: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
-        "INSERT INTO reports_lead (inspection_id, client_id) SELECT inspection_id, 2 FROM reports_lead",
+        "INSERT INTO reports_lead (inspection_id, client_id, updated_at) VALUES (2, 2, '2026-01-01T00:00:00+00:00')",
+        (
+            "INSERT INTO reports_lead (inspection_id, client_id, updated_at)"
+            " SELECT inspection_id, 2, updated_at FROM reports_lead"
+        ),
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET inspection_id = 6, client_id = 1 WHERE id = 1",
         (
-            "INSERT INTO reports_lead (id, inspection_id, client_id) VALUES (1, 2, 1)"
+            "INSERT INTO reports_lead (id, inspection_id, client_id, updated_at)"
+            " VALUES (1, 2, 1, '2026-01-01T00:00:00+00:00')"
             " ON CONFLICT (id) DO UPDATE SET client_id = 2"
         ),
     ],

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from engine.query import large_results
-from engine.query.large_results import SLOTS, SLOTS_MAX
+from engine.query import statement
+from engine.query.statement import SLOTS, SLOTS_MAX
 from tests.support.functions import one_building
 
 LARGE = "/inspections?select=notes&order=id"
@@ -26,7 +26,7 @@ def api(shared_world: Callable) -> Callable:
 @pytest.fixture
 def taken_slots(monkeypatch: pytest.MonkeyPatch) -> Iterator[ExitStack]:
     """All slots are taken until the stack closes, and requests do not wait."""
-    monkeypatch.setattr(large_results, "WAIT_SECONDS_MAX", 0)
+    monkeypatch.setattr(statement, "WAIT_SECONDS_MAX", 0)
     with ExitStack() as stack:
         for _ in range(SLOTS_MAX):
             stack.enter_context(SLOTS)
@@ -92,8 +92,8 @@ def test_write_with_a_large_representation_takes_a_slot_or_changes_nothing(
 
 def test_body_releases_the_slot_once() -> None:
     assert SLOTS.acquire(blocking=False)
-    large_results.HELD.is_set = True
-    body = large_results.ReleasingBody([b"a"])
+    statement.HELD.is_set = True
+    body = statement.ReleasingBody([b"a"])
 
     assert list(body) == [b"a"]
     body.close()

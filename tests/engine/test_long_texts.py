@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from engine.postgres.transaction import ServerTransaction
 from engine.query.catalog import catalog
 from engine.query.shape import SHORT_CHARACTERS_MAX
 from engine.schema.script import schema_script
+from postgres.transaction import ServerTransaction
 from tests.conftest import ADA, MOE, ROOT
 
 SHORT, LAST_SHORT, LONG = "done", "ü" * SHORT_CHARACTERS_MAX, "ü" * (SHORT_CHARACTERS_MAX + 1)

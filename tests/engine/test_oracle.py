@@ -13,6 +13,8 @@ from tests.conftest import ADA, BOB, CAST, DATASET, MAX, MIA, MOE, ROOT
 from tests.support import oracle
 from tests.support.worlds import random_world
 
+pytestmark = pytest.mark.one_engine
+
 WORLD = json.loads(DATASET.read_text())
 PEOPLE = [who for who in READABLE if who != "service"]
 SEEDS = range(1, 21)

@@ -9,15 +9,15 @@ import sqlalchemy as sa
 
 from access.policy import AccessRule, permits
 from access.roles import GRANT_PROFILES, GrantProfile, Role
-from engine.interface.transaction import Transaction
-from engine.postgres.transaction import ServerTransaction
+from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.rule import Action
 from engine.query.shape import Filter, Node, Shape
+from engine.query.statement import Action
 from engine.query.write.statements import WriteBuilder
 from engine.storage.transaction import SqliteTransaction
 from models.fields import Model, Row
 from models.inspection import Inspection
+from postgres.transaction import ServerTransaction
 from tests.conftest import ADA, BOB, MOE, uuid
 from tests.contract.test_attacks_writes import unchanged_after
 from tests.safety.plan_caches import clear_plan_caches

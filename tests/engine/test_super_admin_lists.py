@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from engine.query.catalog import catalog
-from engine.query.read.skip_scan import partitions_of
+from engine.query.read.access_paths import partitions_of
 from routes.postgrest.querystring import parse
 from tests.conftest import MOE, ROOT
 from tests.engine.test_manager_lists import DATES, in_order, whole_and_paged

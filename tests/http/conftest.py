@@ -37,6 +37,14 @@ def service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
+def patient_service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The service whose statements may run for a minute."""
+    directory = tmp_path_factory.mktemp("patient") / "served"
+    with serving(served_over(heavy_file, directory, "tests.support.patient:create()")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
 def short_deadlines_service(heavy_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The service with short deadlines."""
     directory = tmp_path_factory.mktemp("short-deadlines") / "served"

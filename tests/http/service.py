@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from serving.__main__ import ALLOCATOR
 from tests.conftest import CAST
 from tests.durability.served import Answer, Served
 from tests.support import databases, tokens
@@ -26,14 +25,12 @@ COSTLIEST_OR = "/inspections?select=id&or=(" + ",".join(
     [f"notes.like.{PATTERN[:-3]}{number:02}b" for number in range(99)]
 ) + ")"  # fmt: skip
 CHEAP_READ = "/buildings?select=id&id=eq.1"
-ENDS_WITHIN_SECONDS = 2.2
-MARGIN_SECONDS = 1.8  # for a busy machine
 
 
 def served_over(file: Path, directory: Path, application: str = "wsgi:app") -> Served:
     """Return the service over a copy of a database, on either engine. It is not started."""
     directory.mkdir(mode=0o700)
-    own = Served(directory, application, {"LOG_LEVEL": "info", **ALLOCATOR})
+    own = Served(directory, application, {"LOG_LEVEL": "info"})
     databases.copy(file, own.database)
     if own.database.exists():
         own.database.chmod(0o600)

@@ -11,6 +11,8 @@ from tests.contract import test_error_rows, test_recorded_responses, test_report
 from tests.support import databases
 from tests.support.http_app import HttpApp
 
+pytestmark = pytest.mark.one_engine
+
 for module in (test_recorded_responses, test_reported_inputs, test_error_rows):
     globals().update({name: each for name, each in vars(module).items() if name.startswith("test_")})
 

@@ -10,7 +10,7 @@ from tests.http.service import RUNNING_SERVICE, ask, count_names, error_body, he
 from tests.support import tokens
 from tests.support.raw import RawResponse, answers, exchange
 
-pytestmark = RUNNING_SERVICE
+pytestmark = [RUNNING_SERVICE, pytest.mark.one_engine]
 # H07: headers that would change the target or the sender
 
 FOREIGN_HEADERS = {

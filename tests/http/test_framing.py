@@ -10,7 +10,7 @@ from tests.durability.served import Served
 from tests.http.service import CHEAP_READ, MIB, RUNNING_SERVICE, ask, count_names, error_body, head_lines
 from tests.support.raw import answers, exchange
 
-pytestmark = RUNNING_SERVICE
+pytestmark = [RUNNING_SERVICE, pytest.mark.one_engine]
 # H01: request smuggling
 
 ROW = b'{"name": "Smuggled"}'

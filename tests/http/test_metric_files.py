@@ -13,7 +13,7 @@ from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, log_lines, serv
 from tests.support import tokens
 from tests.support.waiting import until
 
-pytestmark = RUNNING_SERVICE
+pytestmark = [RUNNING_SERVICE, pytest.mark.one_engine]
 
 COUNTED_READ = 'walkthrough_requests_total{method="GET",route="/buildings",status="200"}'
 

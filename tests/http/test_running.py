@@ -190,7 +190,7 @@ def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, b
 )
 def test_number_of_clients_depends_on_the_descriptor_limit(limit: str, clients: int) -> None:
     """The hard limit counts. The usual soft limit of a shell or a systemd unit is 1,024."""
-    script = "from serving.start.descriptors import clients_max; print(clients_max())"
+    script = "from serving.start.checks import clients_max; print(clients_max())"
     result = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,
@@ -202,7 +202,7 @@ def test_number_of_clients_depends_on_the_descriptor_limit(limit: str, clients: 
 @pytest.mark.parametrize(("limit", "is_refused"), [("-n 63", True), ("-n 64", False), ("-Sn 16", False)])
 def test_start_with_too_few_descriptors_is_refused(limit: str, is_refused: bool) -> None:
     """With fewer descriptors, each worker would fail at its first request and be restarted forever."""
-    script = "from serving.start.descriptors import descriptor_shortage; print(descriptor_shortage())"
+    script = "from serving.start.checks import descriptor_shortage; print(descriptor_shortage())"
     result = subprocess.run(
         ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", sys.executable, "-c", script],
         cwd=PROJECT, capture_output=True, text=True, check=True,

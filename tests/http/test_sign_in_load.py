@@ -17,7 +17,6 @@ from tests.http.service import RUNNING_SERVICE, ask, served_over
 from tests.support import tokens
 from tests.support.raw import connect
 from tests.support.signin import EMAILS, PASSWORDS, file_with_passwords
-from tests.support.waiting import TIMED
 
 pytestmark = [RUNNING_SERVICE, pytest.mark.long]
 
@@ -59,7 +58,6 @@ def sign_in_at_once(service: Served, count: int) -> list[tuple[int, float, bytes
     return found
 
 
-@TIMED
 @pytest.mark.parametrize("count", [400, 600])
 def test_every_sign_in_is_answered_within_3_s(accounts: Served, count: int) -> None:
     beside: list[float] = []

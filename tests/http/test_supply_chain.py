@@ -11,7 +11,7 @@ from tests.durability.served import PROJECT, Served
 from tests.http.service import RUNNING_SERVICE
 from tests.support.raw import socket_inodes, tcp_rows
 
-pytestmark = RUNNING_SERVICE
+pytestmark = [RUNNING_SERVICE, pytest.mark.one_engine]
 # H15: supply chain
 
 PINNED_LINE = re.compile(

@@ -13,6 +13,9 @@ FIRST_DAY, DAY_BEFORE = "2026-08-22", "2026-08-21"
 FAILED, SCHEDULED, ELSEWHERE, OLD = 1918, 1919, 1920, 1921
 """Inspections: failed yesterday; scheduled for a later day; failed, in a building of the other client; 91 days old."""
 
+AGAIN = 1930
+"""The re-inspection of FAILED in `rounds_of_case`."""
+
 INES, IVO = 1, 2
 OPEN, FIXED, VERIFIED, WAIVED = 1, 2, 3, 4
 """Findings of FAILED, by their status."""
@@ -21,6 +24,7 @@ HIDDEN, MISSING = 5, 999
 """A finding of ELSEWHERE, and one that does not exist."""
 
 STATUSES = {OPEN: "open", FIXED: "fixed", VERIFIED: "verified", WAIVED: "waived"}
+FOUND_AT = "2026-11-19T08:00:00+00:00"
 CLOSED_AT = "2026-11-19T09:00:00+00:00"
 DUE_AT = "2026-12-19T23:59:59+00:00"
 
@@ -44,7 +48,7 @@ def finding(id_: int, inspection_id: int, status: str = "open", **values: object
     return {
         "id": id_, "inspection_id": inspection_id, "case_id": inspection_id, "description": f"Finding {id_}",
         "severity": "moderate", "status": status, "due_at": DUE_AT,
-        "closed_at": CLOSED_AT if status in ("verified", "waived") else None, **times(), **values,
+        "closed_at": CLOSED_AT if status in ("verified", "waived") else None, "found_at": FOUND_AT, **times(), **values,
     }  # fmt: skip
 
 
@@ -74,6 +78,18 @@ def case_rows() -> dict:
         "client_manager_building_access": [{"manager_id": MOE, "building_id": 1, **signed}],
         "client_admin_inspection_access": [{"admin_id": BOB, "inspection_id": FAILED, **signed}],
     }
+
+
+def rounds_of_case() -> dict:
+    """Return the rows with a re-inspection of FAILED, which is under way."""
+    rows = case_rows()
+    rows["inspections"].append(inspection(AGAIN, 1, "in_progress", TODAY))
+    rows["inspection_plans"] = [
+        {"inspection_id": FAILED, "case_id": FAILED, "round": 1, "outcome": "done"},
+        {"inspection_id": AGAIN, "case_id": FAILED, "round": 2},
+    ]
+    rows["client_admin_inspection_access"].append({"admin_id": BOB, "inspection_id": AGAIN, "assigned_by": ROOT})
+    return rows
 
 
 def stored_findings(api: Callable) -> list:

@@ -12,9 +12,8 @@ from access.access_token import Claims
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import Role
 from access.session import look_up_caller
-from engine.interface.transaction import Transaction
-from inspections.files.keys import FileKey, parse_key
-from inspections.files.records import FileRow, put
+from engine.interface.database import Transaction
+from inspections.files.records import FileKey, FileRow, parse_key, put
 from inspections.files.store import FileStore
 from inspections.files.uploads import FileLimits, keep_upload
 

@@ -14,7 +14,6 @@ from inspections.reporting import calendar
 from tests.conftest import ADA, MIA, MOE, dump
 from tests.inspections.calendar_world import (
     BOOKED,
-    IVO,
     LATER,
     MOMENT,
     OF_INES,
@@ -155,14 +154,6 @@ def test_visit_of_another_inspector_disappears(feeds: Feeds) -> None:
     feeds.write(OTHER_CLIENT, inspector_id=UMA)
 
     assert "2026-04-01" not in {day for _, day in days(feeds.events(link))}
-
-
-def test_unlinked_inspector_gets_an_empty_calendar(feeds: Feeds) -> None:
-    link = feeds.link("mia", is_inspector=True)
-
-    feeds.api("root").patch(f"/inspectors?id=eq.{IVO}", {"user_id": None})
-
-    assert feeds.events(link) == []
 
 
 def test_hidden_rows_change_no_byte(world: Callable) -> None:

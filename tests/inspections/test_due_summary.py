@@ -17,7 +17,7 @@ from tests.inspections.schedule_world import (
 
 EMPTY = {
     "today": TODAY, "overdue": 0, "due_today": 0, "due_7_days": 0, "due_30_days": 0, "booked_late": 0, "by_type": {},
-    "oldest_overdue_days": None,
+    "oldest_overdue_days": None, "failed_without_reinspection": 1, "completed_with_open_findings": 1,
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from access.caller import Caller
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from inspections.faults import InvalidLink, LinkExpired, LinkSpent, NoSuchFile
 from inspections.files import links
 from inspections.files.links import DOWNLOAD, UPLOAD, Link, LinkSigner, load_maker, spend
@@ -14,10 +14,12 @@ from inspections.files.store import FileStore
 from tests.conftest import ADA, MOE, ROOT
 from tests.inspections.case_world import FAILED, MOMENT, case_rows
 from tests.inspections.file_world import Files, key_of
+from tests.support import tokens
 from tests.support.set_clock import SetClock
 
 KEY = key_of(f"inspections/{FAILED}/x.jpg")
-SIGNER = LinkSigner(["first key of the service, long enough", "second key of the service, long enough"])
+KEYS = ["first key of the service, long enough", "second key of the service, long enough"]
+SIGNER = LinkSigner(KEYS, tokens.SERVICE_KEY)
 LATER = "2026-11-20T15:05:01+00:00"
 """An hour and a second after MOMENT, plus 5 minutes."""
 
@@ -127,7 +129,7 @@ def test_link_expires(files: Callable) -> None:
 
 
 def test_all_keys_verify_and_the_last_one_signs(files: Callable) -> None:
-    old, new = (LinkSigner(SIGNER.serializer.secret_keys[:1]), LinkSigner(SIGNER.serializer.secret_keys[1:]))
+    old, new = (LinkSigner(KEYS[:1], None), LinkSigner(KEYS[1:], None))
     token = files("ada").read(lambda transaction, caller: old.sign(transaction, caller, DOWNLOAD, KEY, 60))
 
     assert SIGNER.parse(token).path == KEY.path
@@ -159,7 +161,7 @@ def test_signed_upload_works_once(files: Callable) -> None:
 
 def test_spent_link_is_forgotten_after_its_expiry(files: Callable) -> None:
     def use(id_: str, expires_at: int) -> Callable:
-        link = Link(UPLOAD, KEY.path, ADA, 0, expires_at, id_)
+        link = Link(UPLOAD, KEY.path, ADA, None, None, None, 0, expires_at, id_)
         return lambda transaction, caller: spend(transaction, link)
 
     with files("ada").transaction() as (transaction, _):

@@ -1,17 +1,21 @@
 """Lists of files: levels of folders, whole names, pages and orders, each as far as the caller reads."""
 
+import unicodedata
 from collections.abc import Callable
 
 import pytest
 
 from inspections.faults import NoSuchBucket
 from inspections.files.listing import Order, list_level, list_page
+from inspections.files.records import remove_all
 from inspections.files.store import FileStore
 from tests.inspections.case_world import ELSEWHERE, FAILED, MOMENT, SCHEDULED, case_rows
 from tests.inspections.file_world import Files
 
 NAMES = [f"{FAILED}/b.jpg", f"{FAILED}/a.jpg", f"{FAILED}/in/z.jpg", f"{FAILED}/in/deep/y.jpg", f"{SCHEDULED}/Ä.jpg",
          f"{ELSEWHERE}/hidden.jpg"]  # fmt: skip
+
+ORDERS = [Order(column, is_descending) for column in ("name", "created_at") for is_descending in (False, True)]
 
 
 @pytest.fixture
@@ -110,18 +114,56 @@ def test_prefix_of_whole_names_is_no_folder(files: Callable) -> None:
 
 @pytest.mark.parametrize("with_delimiter", [False, True])
 @pytest.mark.parametrize("prefix", ["", f"{FAILED}/"])
-def test_cursors_lead_through_all_pages(files: Callable, prefix: str, with_delimiter: bool) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_cursors_lead_through_all_pages(files: Callable, prefix: str, with_delimiter: bool, order: Order) -> None:
     ada = files("ada")
     whole = page(ada, prefix, with_delimiter=with_delimiter)
     found: list[str] = []
-    cursor: str | None = "0"
-    while cursor is not None:
-        part = ada.read(list_page, "inspections", prefix, with_delimiter=with_delimiter, limit=1, offset=int(cursor))
+    after, is_first = None, True
+    while is_first or after is not None:
+        part = ada.read(
+            list_page, "inspections", prefix, with_delimiter=with_delimiter, order=order, limit=1, after=after
+        )
         found += part.folders + [row.name for row in part.files]
-        cursor = part.next_cursor
+        after, is_first = part.next_position, False
 
     assert sorted(found) == sorted(whole)
     assert len(found) == len(whole)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("prefix", ["", f"{FAILED}/"])
+def test_files_that_come_and_go_between_pages_hide_no_others(files: Callable, prefix: str, order: Order) -> None:
+    """The files of each page are removed before the next page, and another one arrives."""
+    root = files("root")
+    first, found = page(root, prefix), []
+    part = root.read(list_page, "inspections", prefix, order=order, limit=2)
+    while True:
+        found += [row.name for row in part.files]
+        root.write(remove_all, "inspections", [row.name for row in part.files])
+        root.put(f"inspections/{FAILED}/{'zz' if order.descending else '0'}{len(found)}.jpg")
+        if part.next_position is None or len(found) > 20:
+            break
+        part = root.read(list_page, "inspections", prefix, order=order, limit=2, after=part.next_position)
+
+    assert sorted(name for name in found if name in first) == sorted(first)
+
+
+def test_decomposed_name_is_found(files: Callable) -> None:
+    ada, sent = files("ada"), unicodedata.normalize("NFD", "Ä")
+
+    assert level(ada, f"{SCHEDULED}", search=sent) == level(ada, f"{SCHEDULED}", search=sent.lower()) == ["Ä.jpg"]
+    found = ada.read(list_page, "inspections", f"{SCHEDULED}/{sent}")
+    assert [row.name for row in found.files] == [NAMES[4]]
+    assert level(ada, f"{SCHEDULED}", search="A") == []
+
+
+@pytest.mark.parametrize("text", ["1" * 60_000, "9" * 20, "1" * 4_301])
+def test_more_digits_than_an_id_has_find_nothing(files: Callable, text: str) -> None:
+    ada = files("ada")
+
+    assert level(ada, "", search=text) == page(ada, text) == page(ada, text, with_delimiter=True) == []
+    assert page(ada, f"{text}/x") == []
 
 
 def test_unknown_bucket_has_no_list(files: Callable) -> None:

@@ -7,6 +7,8 @@ import pytest
 from engine.storage.transaction import SqliteTransaction
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
 from tests.inspections.case_world import (
+    AGAIN,
+    DAY_BEFORE,
     DUE_AT,
     ELSEWHERE,
     FAILED,
@@ -18,11 +20,13 @@ from tests.inspections.case_world import (
     OPEN,
     SCHEDULED,
     STATUSES,
+    TODAY,
     VERIFIED,
     WAIVED,
     case_rows,
     finding,
     inspection,
+    rounds_of_case,
     stored_findings,
 )
 
@@ -35,7 +39,7 @@ INSPECTING = {*DECIDING, "mia"}
 
 TARGETS = {
     "fixed": {"p_to": "fixed"},
-    "verified": {"p_to": "verified", "p_inspection_id": FAILED},
+    "verified": {"p_to": "verified", "p_inspection_id": AGAIN, "p_how": "visit"},
     "waived": {"p_to": "waived", "p_note": "The owner proves it."},
     "open": {"p_to": "open", "p_note": "It is not done."},
     "extended": {"p_to": "open", "p_note": "Parts are late.", "p_due_at": LATER},
@@ -62,7 +66,7 @@ MOVES = {
 
 @pytest.fixture
 def case(world: Callable) -> Callable:
-    return world(case_rows(), MOMENT)
+    return world(rounds_of_case(), MOMENT)
 
 
 def move(case: Callable, who: str, *ids: int, prefer: str | None = None, **arguments: object) -> Response:
@@ -124,7 +128,7 @@ def test_one_of_a_thousand_out_of_reach_undoes_all(world: Callable) -> None:
 
 @pytest.mark.sqlite("listens to SQLite's driver")
 def test_a_thousand_findings_take_as_many_statements_as_one(world: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = case_rows()
+    rows = rounds_of_case()
     rows["findings"] += [finding(id_, FAILED) for id_ in range(1_000, 2_000)]
     case, run, statements = world(rows, MOMENT), SqliteTransaction.run, []
     monkeypatch.setattr(SqliteTransaction, "run", lambda *given: statements.append(given[1]) or run(*given))
@@ -132,17 +136,17 @@ def test_a_thousand_findings_take_as_many_statements_as_one(world: Callable, mon
 
     for ids in ([OPEN], range(1_000, 2_000)):
         statements.clear()
-        assert move(case, "mia", *ids, p_to="verified", p_inspection_id=FAILED).status == 200
+        assert move(case, "mia", *ids, **TARGETS["verified"]).status == 200
         numbers.append(len(statements))
 
     assert numbers[1] <= numbers[0] + 2 < 20, "and a savepoint around the events"
 
 
 def test_findings_without_the_right_undo_all(world: Callable) -> None:
-    rows = case_rows()
-    rows["inspections"].append(inspection(1930, 1, "failed", "2026-11-19", inspector_id=None))
-    rows["findings"].append(finding(30, 1930))
-    rows["client_manager_inspection_access"] = [{"manager_id": MIA, "inspection_id": 1930}]
+    rows = rounds_of_case()
+    rows["inspections"].append(inspection(1940, 1, "failed", "2026-11-19", inspector_id=None))
+    rows["findings"].append(finding(30, 1940))
+    rows["client_manager_inspection_access"] = [{"manager_id": MIA, "inspection_id": 1940}]
     case = world(rows, MOMENT)
     before = stored_findings(case)
 
@@ -200,8 +204,16 @@ def test_reopening_and_extending_together(case: Callable) -> None:
 
 
 NEEDS = [
-    (FIXED, {"p_to": "verified"}, "fixed -> verified needs p_inspection_id"),
-    (FIXED, {"p_to": "verified", "p_inspection_id": OLD}, "fixed -> verified needs an inspection of its case"),
+    (FIXED, {"p_to": "verified", "p_how": "photo"}, "fixed -> verified needs p_inspection_id"),
+    (FIXED, {"p_to": "verified", "p_inspection_id": AGAIN}, "fixed -> verified needs p_how"),
+    (
+        FIXED, {"p_to": "verified", "p_inspection_id": OLD, "p_how": "visit"},
+        "fixed -> verified needs an inspection of its case",
+    ),
+    (
+        FIXED, {"p_to": "verified", "p_inspection_id": FAILED, "p_how": "visit"},
+        "fixed -> verified needs a visit that was started after the finding was made",
+    ),
     (OPEN, {"p_to": "fixed", "p_inspection_id": SCHEDULED}, "open -> fixed needs an inspection of its case"),
     (OPEN, {"p_to": "waived"}, "open -> waived needs p_note"),
     (OPEN, {"p_to": "waived", "p_note": " \n"}, "open -> waived needs p_note"),
@@ -242,6 +254,8 @@ VALUES = [
     ({"p_note": 5}, "22P02"),
     ({"p_due_at": "soon"}, "22007"),
     ({"p_due_at": LATER}, "22023"),
+    ({"p_how": "visit"}, "22023"),
+    ({"p_to": "verified", "p_how": "hearsay"}, "22023"),
     ({"p_inspection_id": "x"}, "22P02"),
 ]
 
@@ -270,8 +284,9 @@ def test_a_manager_without_a_grant_and_an_unknown_finding_have_one_body(case: Ca
 
 
 def test_an_inspector_of_another_visit_does_not_verify(world: Callable) -> None:
-    rows = case_rows()
-    rows["inspections"][0]["inspector_id"] = None
+    rows = rounds_of_case()
+    for each in rows["inspections"]:
+        each["inspector_id"] = None
     rows["client_manager_building_access"].append({"manager_id": MIA, "building_id": 1})
     case = world(rows, MOMENT)
 
@@ -280,16 +295,101 @@ def test_an_inspector_of_another_visit_does_not_verify(world: Callable) -> None:
 
 
 def test_the_inspector_of_another_round_verifies_findings_that_they_see(world: Callable) -> None:
-    rows = case_rows()
+    rows = rounds_of_case()
     rows["inspections"][0]["inspector_id"] = None
-    rows["inspections"].append(inspection(1930, 1, "scheduled", "2026-12-10"))
-    rows["inspection_plans"] = [
-        {"inspection_id": FAILED, "case_id": FAILED, "round": 1, "outcome": "done"},
-        {"inspection_id": 1930, "case_id": FAILED, "round": 2},
-    ]
     rows["client_manager_building_access"].append({"manager_id": MIA, "building_id": 1})
     case = world(rows, MOMENT)
 
-    verified = move(case, "mia", OPEN, FIXED, p_to="verified", p_inspection_id=1930)
+    verified = move(case, "mia", OPEN, FIXED, **TARGETS["verified"])
 
     assert verified.json == {"moved": 2, "already": 0}
+
+
+@pytest.mark.parametrize(
+    ("status", "day", "is_allowed"),
+    [
+        ("scheduled", TODAY, False),
+        ("cancelled", TODAY, False),
+        ("in_progress", TODAY, True),
+        ("completed", "2026-11-19", True),
+        ("failed", DAY_BEFORE, False),
+        ("completed", None, False),
+    ],
+)
+def test_a_visit_verifies_if_it_was_started_after_the_finding(
+    world: Callable, status: str, day: str | None, is_allowed: bool
+) -> None:
+    rows = rounds_of_case()
+    rows["inspections"][-1].update(status=status, date_visited=day)
+    case = world(rows, MOMENT)
+
+    verified = move(case, "ada", FIXED, **TARGETS["verified"])
+
+    assert verified.status == (200 if is_allowed else 400), verified.text
+
+
+def test_a_finding_of_a_round_is_verified_by_a_later_round(world: Callable) -> None:
+    rows = rounds_of_case()
+    rows["findings"].append(finding(30, AGAIN, case_id=FAILED, found_at=MOMENT))
+    case = world(rows, MOMENT)
+
+    for visit in (FAILED, AGAIN):
+        refused = move(case, "ada", 30, p_to="verified", p_inspection_id=visit, p_how="visit")
+
+        assert (refused.status, refused.code) == (400, "23514")
+
+
+# When it was fixed, and how late
+
+
+@pytest.mark.parametrize(
+    ("due_at", "days"),
+    [
+        (None, None),
+        ("2027-01-01T00:00:00+00:00", 0),
+        (MOMENT, 0),
+        ("2026-11-20T14:04:59+00:00", 1),
+        ("2026-11-19T23:59:59+00:00", 1),
+        ("2026-11-19T14:05:00+00:00", 1),
+        ("2026-11-19T14:04:59+00:00", 2),
+        ("2026-10-21T14:05:00+00:00", 30),
+    ],
+)
+def test_days_late_count_from_the_deadline(world: Callable, due_at: str | None, days: int | None) -> None:
+    rows = rounds_of_case()
+    rows["findings"][0]["due_at"] = due_at
+    case = world(rows, MOMENT)
+
+    def state() -> tuple:
+        [row] = case("root").get(f"/findings?id=eq.{OPEN}").json
+        return row["fixed_at"], row["days_late"], row["closed_at"]
+
+    assert state() == (None, None, None)
+    move(case, "moe", OPEN, p_to="fixed")
+    assert state() == (MOMENT, days, None)
+    case("root").database.own.extensions["walkthrough"].clock.set(LATER)
+    move(case, "ada", OPEN, **TARGETS["verified"])
+    assert state() == (MOMENT, days, LATER)
+    move(case, "ada", OPEN, **TARGETS["open"])
+    assert state() == (None, None, None)
+    assert [row["id"] for row in case("ada").get("/findings?days_late=gte.1").json] == []
+
+
+def test_an_open_finding_that_is_verified_counts_as_fixed_then(case: Callable) -> None:
+    move(case, "ada", OPEN, **TARGETS["verified"])
+
+    [row] = case("root").get(f"/findings?id=eq.{OPEN}").json
+    assert (row["fixed_at"], row["days_late"], row["closed_at"]) == (MOMENT, 0, MOMENT)
+
+
+def test_events_hold_how_it_was_verified_and_both_deadlines(case: Callable) -> None:
+    move(case, "ada", OPEN, **TARGETS["extended"])
+    move(case, "ada", OPEN, p_to="verified", p_inspection_id=AGAIN, p_how="certificate")
+
+    columns = "kind,how,due_before,due_after,severity_before,severity_after"
+    assert case("root").get(f"/finding_events?order=id&select={columns}").json == [
+        {"kind": "extended", "how": None, "due_before": DUE_AT, "due_after": LATER, "severity_before": None,
+         "severity_after": None},
+        {"kind": "verified", "how": "certificate", "due_before": None, "due_after": None, "severity_before": None,
+         "severity_after": None},
+    ]  # fmt: skip

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.query.write.domain_rules import DOMAIN_RULES
 from tests.conftest import ADA, MIA, Response, privilege
 from tests.inspections.case_world import DUE_AT, FAILED, MOMENT, OPEN, SCHEDULED, case_rows
 
@@ -66,29 +65,6 @@ def test_deadline_is_the_later_end_of_a_day_that_ends_twice(
     assert made["due_at"] == due_at
 
 
-@pytest.fixture
-def restored_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore the rules of other tests' applications: a process has one setting."""
-    monkeypatch.setitem(DOMAIN_RULES, "findings", DOMAIN_RULES["findings"])
-
-
-@pytest.mark.usefixtures("restored_rules")
-def test_deadlines_are_a_setting(world: Callable) -> None:
-    case = world(case_rows(), MOMENT, FINDING_DEADLINES="life_threatening=1h,severe=2h,moderate=3d,low=4d")
-
-    made = [
-        one(case("ada").post("/findings", {**NEW, "severity": severity}, prefer=RETURN))["due_at"]
-        for severity in ("life_threatening", "severe", "moderate", "low")
-    ]
-
-    assert made == [
-        "2026-11-20T15:05:00+00:00",
-        "2026-11-20T16:05:00+00:00",
-        "2026-11-23T23:59:59+00:00",
-        "2026-11-24T23:59:59+00:00",
-    ]
-
-
 ABSENT_OR_NULL = [NEW, {**NEW, "due_at": None}]
 
 
@@ -112,11 +88,12 @@ def test_each_kind_of_insert_fills_the_deadline_in(case: Callable, row: dict) ->
 
 
 def test_a_given_deadline_stays(case: Callable) -> None:
-    rows = [{**NEW, "due_at": "2026-11-25T12:00:00-05:00"}, {**NEW, "due_at": None}]
+    """An admin may give a later one than the rule's, too."""
+    rows = [{**NEW, "due_at": "2027-11-25T12:00:00-05:00"}, {**NEW, "due_at": None}]
 
     made = case("ada").post("/findings", rows, prefer=RETURN)
 
-    assert [row["due_at"] for row in made.json] == ["2026-11-25T17:00:00+00:00", DUE]
+    assert [row["due_at"] for row in made.json] == ["2027-11-25T17:00:00+00:00", DUE]
 
 
 def test_deadline_counts_from_the_time_that_a_super_admin_gives(case: Callable) -> None:
@@ -138,13 +115,13 @@ def test_columns_outside_of_the_request_have_no_effect_on_the_deadline(case: Cal
     assert case("ada").post(path, {**row, "created_at": "soon"}).status == 201
 
 
-def test_deadline_beyond_the_last_year_is_refused(case: Callable) -> None:
+def test_a_finding_of_the_last_year_is_refused(case: Callable) -> None:
     for severity in ("severe", "low"):
         row = {**NEW, "severity": severity, "created_at": "9999-12-31T12:00:00Z"}
 
         response = case("root").post("/findings", row)
 
-        assert response.refusal == (400, "22008", "the deadline is out of range")
+        assert response.refusal == (400, "23514", "The finding was not made at that time.")
 
 
 def test_unknown_or_missing_severity_is_refused(case: Callable) -> None:
@@ -155,23 +132,117 @@ def test_unknown_or_missing_severity_is_refused(case: Callable) -> None:
     assert (missing.status, missing.code) == (400, "23502")
 
 
-@pytest.mark.parametrize("who", ["root", "ada", "mia"])
-def test_writers_of_a_finding_change_its_deadline(case: Callable, who: str) -> None:
-    patched = case(who).patch(f"/findings?id=eq.{OPEN}", {"due_at": "2027-01-01T00:00:00Z"}, prefer=RETURN)
+CHANGES = [
+    {"due_at": "2099-01-01T00:00:00Z"},
+    {"due_at": "2026-11-21T00:00:00Z"},
+    {"due_at": None},
+    {"severity": "life_threatening"},
+    {"severity": "low"},
+    {"found_at": "2026-11-01T00:00:00Z"},
+]
 
-    assert one(patched)["due_at"] == "2027-01-01T00:00:00+00:00"
+
+@pytest.mark.parametrize("who", ["root", "ada", "mia", "service"])
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_functions_alone_change_time_deadline_and_severity(case: Callable, who: str, change: dict) -> None:
+    before = case("root").get("/findings?order=id").text
+    row = {**one(case("root").get(f"/findings?id=eq.{OPEN}")), **change}
+    row = {name: value for name, value in row.items() if name not in ("created_at", "updated_at")}
+
+    patched = case(who).patch(f"/findings?id=eq.{OPEN}", {**change, "place": "3D"})
+    put = case(who).send("PUT", f"/findings?id=eq.{OPEN}", row)
+    merged = case("root").post("/findings", [row], prefer=MERGE)
+
+    name = next(iter(change))
+    assert patched.refusal == (400, "428C9", f'column "{name}" can only be updated to DEFAULT')
+    if change[name] is not None:  # a null in a row that is sent again means the stored value
+        assert (put.status, put.code) == (400, "428C9")
+        assert (merged.status, merged.code) == (400, "428C9")
+        assert case("root").get("/findings?order=id").text == before
 
 
-def test_readers_of_a_finding_do_not_change_its_deadline(case: Callable) -> None:
-    changes = {"due_at": "2027-01-01T00:00:00Z"}
+def test_a_repeated_request_with_the_stored_values_is_a_merge(case: Callable) -> None:
+    row = one(case("root").get(f"/findings?id=eq.{OPEN}"))
+
+    put = case("root").send("PUT", f"/findings?id=eq.{OPEN}", {**row, "place": "3D"}, prefer=RETURN)
+
+    assert {**one(put), "updated_at": None} == {**row, "place": "3D", "updated_at": None}
+
+
+def test_a_retry_that_ignores_known_findings_succeeds_after_a_new_severity(case: Callable) -> None:
+    row = {**NEW, "ref": REF}
+    made = one(case("ada").post("/findings?on_conflict=ref", row, prefer=f"{IGNORE},{RETURN}"))
+    graded = case("ada").rpc("regrade_finding", {"p_finding_id": made["id"], "p_severity": "low", "p_note": "Minor."})
+    assert graded.status == 200
+
+    again = case("ada").post("/findings?on_conflict=ref", row, prefer=f"{IGNORE},{RETURN}")
+    merged = case("ada").post("/findings?on_conflict=ref", row, prefer=MERGE)
+
+    assert (again.status, again.json) == (201, [])
+    assert (merged.status, merged.code) == (400, "428C9")
+
+
+def test_readers_of_a_finding_do_not_change_its_place(case: Callable) -> None:
+    changes = {"place": "3D"}
 
     assert case("moe").patch(f"/findings?id=eq.{OPEN}", changes).refusal == privilege("findings")
     assert case("bob").patch(f"/findings?id=eq.{OPEN}", changes, prefer=RETURN).json == []
     assert one(case("root").get(f"/findings?id=eq.{OPEN}"))["due_at"] == DUE_AT
 
 
-def test_an_update_sets_no_deadline_to_null(case: Callable) -> None:
-    assert case("ada").patch(f"/findings?id=eq.{OPEN}", {"due_at": None}).code == "23502"
+# When a finding was made
+
+
+def test_a_finding_of_an_earlier_day_is_due_from_that_day(case: Callable) -> None:
+    """The visit of 2026-11-19 is entered on the next day."""
+    row = {**NEW, "inspection_id": FAILED, "severity": "severe", "found_at": "2026-11-19T10:00:00-05:00"}
+
+    made = one(case("mia").post("/findings", row, prefer=RETURN))
+
+    assert made["found_at"] == "2026-11-19T15:00:00+00:00"
+    assert made["due_at"] == "2026-11-20T15:00:00+00:00"
+    assert made["created_at"] == MOMENT
+
+
+@pytest.mark.parametrize(
+    ("inspection_id", "zone", "found_at", "is_allowed"),
+    [
+        (SCHEDULED, "UTC", "2026-11-20T14:10:00Z", True),
+        (SCHEDULED, "UTC", "2026-11-20T14:10:00.000001Z", False),
+        (SCHEDULED, "UTC", "2020-01-01T00:00:00Z", True),
+        (FAILED, "UTC", "2026-11-19T00:00:00Z", True),
+        (FAILED, "UTC", "2026-11-18T23:59:59Z", False),
+        (FAILED, "America/New_York", "2026-11-19T05:00:00Z", True),
+        (FAILED, "America/New_York", "2026-11-19T04:59:59Z", False),
+    ],
+)
+def test_a_finding_is_made_neither_before_its_visit_nor_in_the_future(
+    world: Callable, inspection_id: int, zone: str, found_at: str, is_allowed: bool
+) -> None:
+    case = world(case_rows(), MOMENT, TIMEZONE=zone)
+    row = {**NEW, "inspection_id": inspection_id, "found_at": found_at}
+    number = len(case("root").get("/findings").json)
+
+    answers = [
+        case("ada").post("/findings", row, prefer="tx=rollback"),
+        case("mia").post("/findings", [row, row], prefer="tx=rollback"),
+        case("ada").post("/findings?on_conflict=ref", {**row, "ref": REF}, prefer=f"{MERGE},tx=rollback"),
+    ]
+
+    expected = [(201, None)] * 3 if is_allowed else [(400, "23514")] * 3
+    assert [(each.status, each.code if each.status == 400 else None) for each in answers] == expected
+    if not is_allowed:
+        assert answers[0].json["details"].startswith("findings_found_at_check: found_at lies ")
+    assert len(case("root").get("/findings").json) == number
+
+
+def test_an_inspector_gives_an_earlier_deadline_and_no_later_one(case: Callable) -> None:
+    for due_at, status in ((DUE, 201), ("2026-11-21T00:00:00Z", 201), ("2026-12-21T00:00:00Z", 400)):
+        made = case("mia").post("/findings", {**NEW, "due_at": due_at}, prefer="tx=rollback")
+
+        assert made.status == status, made.text
+    assert made.refusal == (400, "23514", f"The deadline is {DUE} at the latest: an admin extends findings.")
+    assert made.json["details"] == "findings_due_at_check"
 
 
 # Columns of the service
@@ -212,11 +283,11 @@ def test_a_new_finding_may_name_the_first_status(case: Callable) -> None:
 def test_put_keeps_the_columns_of_the_service(case: Callable) -> None:
     made = one(case("root").post("/findings", NEW, prefer=RETURN))
     case("moe").rpc("move_findings", {"p_finding_ids": [made["id"]], "p_to": "fixed"})
-    row = {"id": made["id"], "inspection_id": SCHEDULED, "description": "Changed", "severity": "low"}
+    row = {"id": made["id"], "inspection_id": SCHEDULED, "description": "Changed", "severity": "moderate"}
 
     put = one(case("root").send("PUT", f"/findings?id=eq.{made['id']}", row, prefer=RETURN))
 
-    assert put == {**made, "description": "Changed", "severity": "low", "status": "fixed"}
+    assert put == {**made, "description": "Changed", "status": "fixed", "fixed_at": MOMENT, "days_late": 0}
     assert [event[:2] for event in events(case)] == [(made["id"], "made"), (made["id"], "fixed")]
 
 
@@ -273,7 +344,7 @@ def test_an_upsert_of_new_and_known_findings_keeps_and_fills_deadlines(case: Cal
     rows = [
         {**NEW, "ref": OTHER_REF, "due_at": None, "place": None},
         {**NEW, "ref": REF, "due_at": None, "place": "3D"},
-        {**NEW, "ref": REF[:-1] + "3", "due_at": "2027-01-01T00:00:00Z", "place": None},
+        {**NEW, "ref": REF[:-1] + "3", "due_at": "2026-12-01T00:00:00Z", "place": None},
     ]
 
     merged = case("mia").post("/findings?on_conflict=ref", rows, prefer=f"{MERGE},{RETURN}")
@@ -283,15 +354,17 @@ def test_an_upsert_of_new_and_known_findings_keeps_and_fills_deadlines(case: Cal
     assert found == {
         REF: (DUE, "3D"),
         OTHER_REF: ("2026-12-22T23:59:59+00:00", None),
-        REF[:-1] + "3": ("2027-01-01T00:00:00+00:00", None),
+        REF[:-1] + "3": ("2026-12-01T00:00:00+00:00", None),
     }
     assert len(events(case)) == 3
 
 
-def test_an_upsert_replaces_a_deadline_that_it_gives(case: Callable) -> None:
-    for due_at in ("2027-01-01T00:00:00+00:00", DUE_AT):
-        row = {**NEW, "ref": REF, "due_at": due_at}
-        assert one(case("mia").post("/findings?on_conflict=ref", row, prefer=f"{MERGE},{RETURN}"))["due_at"] == due_at
+def test_an_upsert_does_not_replace_a_deadline(case: Callable) -> None:
+    row = {**NEW, "ref": REF, "due_at": "2026-12-01T00:00:00Z"}
+    for due_at, code in ((row["due_at"], None), ("2026-12-01T01:00:00+01:00", None), (DUE_AT, "428C9")):
+        merged = case("mia").post("/findings?on_conflict=ref", {**row, "due_at": due_at}, prefer=f"{MERGE},{RETURN}")
+
+        assert (merged.json[0]["due_at"] if code is None else merged.code) == (code or "2026-12-01T00:00:00+00:00")
 
 
 def test_a_finding_that_was_moved_is_not_reset_by_a_repeated_request(case: Callable) -> None:
@@ -304,24 +377,36 @@ def test_a_finding_that_was_moved_is_not_reset_by_a_repeated_request(case: Calla
     assert again["status"] == "fixed"
 
 
-def test_the_reference_of_a_hidden_finding_is_taken(case: Callable) -> None:
-    case("root").post("/findings", {**NEW, "ref": REF})
+@pytest.mark.parametrize("prefer", [MERGE, IGNORE, "missing=default"])
+def test_the_reference_of_a_finding_of_another_client_is_free(case: Callable, prefer: str) -> None:
+    hidden = one(case("root").post("/findings", {**NEW, "ref": REF}, prefer=RETURN))
     elsewhere = {**NEW, "inspection_id": 1920, "ref": REF, "due_at": None}
 
-    for prefer in (MERGE, "return=minimal"):
-        refused = case("bob").post("/findings?on_conflict=ref", elsewhere, prefer=prefer)
+    made = case("bob").post("/findings?on_conflict=ref", elsewhere, prefer=f"{prefer},{RETURN}")
+    again = case("bob").post("/findings?on_conflict=ref", elsewhere, prefer=f"{MERGE},{RETURN}")
 
-        assert (refused.status, refused.code, refused.message) == (
-            409, "23505", 'duplicate key value violates unique constraint "findings_ref_key"'
-        )  # fmt: skip
+    assert one(made)["inspection_id"] == 1920
+    assert one(again)["id"] == one(made)["id"]
+    assert one(case("root").get(f"/findings?id=eq.{hidden['id']}")) == hidden
+
+
+def test_the_reference_of_a_finding_of_the_client_is_taken(case: Callable) -> None:
+    case("root").post("/findings", {**NEW, "ref": REF})
+
+    refused = case("ada").post("/findings", {**NEW, "inspection_id": FAILED, "ref": REF})
+
+    assert (refused.status, refused.code, refused.json["details"]) == (
+        409, "23505", f"Key (ref)=({REF}) already exists."
+    )  # fmt: skip
 
 
 def test_an_upsert_does_not_reveal_the_status_of_a_hidden_finding(case: Callable) -> None:
-    case("root").post("/findings", {**NEW, "ref": REF})
+    """A manager of the client sees no findings of the inspection."""
+    case("root").post("/findings", {**NEW, "ref": REF, "inspection_id": 1920})
     row = {**NEW, "inspection_id": 1920, "ref": REF}
 
     refusals = [
-        case("bob").post("/findings?on_conflict=ref", {**row, "status": status}, prefer=prefer).whole
+        case("ada").post("/findings?on_conflict=ref", {**row, "status": status}, prefer=prefer).whole
         for status in ("open", "fixed")
         for prefer in (MERGE, IGNORE)
     ]

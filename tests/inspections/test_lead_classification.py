@@ -210,7 +210,7 @@ def test_new_reading_is_one_audit_entry(lead: Callable) -> None:
     assert (entry["action"], entry["after"]["classification"]) == ("insert", "positive")
 
 
-@pytest.mark.parametrize("value", ["abc", -0.1, 100.5])
+@pytest.mark.parametrize("value", ["abc", -5.1, 100.5])
 def test_invalid_value_is_refused_as_such(lead: Callable, value: object) -> None:
     refused = lead("ada").post("/reports_lead", {"result": None, **reading(value)})
 

@@ -23,6 +23,10 @@ from tests.inspections.lead_world import (
     worked_readings,
 )
 
+FEDERAL = {
+    "is_exclusive": False, "state": None, "city": None, "valid_from": "1992-10-28",
+    "basis": "40 CFR 745.227(h)(1) and 42 U.S.C. 4851b(23)",
+}  # fmt: skip
 GOOD, BAD = (1.0, 1.0, 1.0), (2.0, 2.0, 2.0)
 COUNTS = {"valid": 0, "no_check": 0, "late": 0, "open": 0, "doubtful": 0}
 
@@ -60,6 +64,8 @@ def test_worked_example(lead: Callable) -> None:
             {"component": "door", "readings": 3, "positive": 2, "negative": 1, "inconclusive": 0},
             {"component": "sill", "readings": 3, "positive": 1, "negative": 2, "inconclusive": 0},
         ],
+        "standard": {"id": 1, "unit": "mg_cm2", "from_value": 1.0, **FEDERAL},
+        "standard_percent": {"id": 2, "unit": "percent", "from_value": 0.5, **FEDERAL},
     }
 
 

@@ -9,6 +9,8 @@ from dateutil.rrule import DAILY, MONTHLY, WEEKLY, YEARLY, rrule
 
 from inspections.recurrence import Occurrence, Recurrence
 
+pytestmark = pytest.mark.one_engine
+
 SCHEDULES = 2_000
 UNITS = ("day", "week", "month", "year")
 FREQUENCIES = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}

@@ -20,11 +20,12 @@ def test_a_reinspection_is_the_next_round_of_the_case(case: Callable) -> None:
     made = call(case, "mia", "reinspect")
 
     key = made.json["inspection_id"]
-    assert made.json == {"inspection_id": key, "case_id": FAILED, "round": 2, "open_findings": 1}
+    assert made.json == {"inspection_id": key, "case_id": FAILED, "round": 2, "open_findings": 2}
     before, after = visit_row(case, FAILED), visit_row(case, key)
     new = {"id": key, "status": "scheduled", "date_visited": "2026-12-15", "created_at": MOMENT, "updated_at": MOMENT}
     assert after == {**before, **new}
-    plan = {"schedule_id": None, "occurrence": None, "due_on": None, "created_at": MOMENT, "updated_at": MOMENT}
+    plan = {"schedule_id": None, "occurrence": None, "due_on": None, "touched_at": None}
+    plan |= {"created_at": MOMENT, "updated_at": MOMENT}
     assert case("root").get("/inspection_plans?order=round").json == [
         {"inspection_id": FAILED, "case_id": FAILED, "round": 1, "outcome": "done", **plan},
         {"inspection_id": key, "case_id": FAILED, "round": 2, "outcome": None, **plan},
@@ -153,10 +154,11 @@ def test_a_case_of_three_rounds(world: Callable, who: str) -> None:
     case = world(rows, MOMENT)
 
     second = call(case, who, "reinspect").json
-    verified = case(who).rpc(
-        "move_findings", {"p_finding_ids": [1, 2], "p_to": "verified", "p_inspection_id": second["inspection_id"]}
-    )
     key = second["inspection_id"]
+    verifying = {"p_finding_ids": [1, 2], "p_to": "verified", "p_inspection_id": key, "p_how": "visit"}
+    assert case(who).rpc("move_findings", verifying).code == "23514", "the visit is not started"
+    assert call(case, who, "start_visit", key).status == 200
+    verified = case(who).rpc("move_findings", verifying)
     closed = call(case, who, "close_visit", key, p_status="failed", p_reinspect_on="2027-01-15").json
 
     assert (second["round"], second["open_findings"]) == (2, 3)
@@ -192,6 +194,9 @@ def test_counts_of_a_case_hold_visible_findings_only(world: Callable) -> None:
         {"inspection_id": FAILED, "round": 1, **plan, "outcome": "done"},
         {"inspection_id": 1930, "round": 2, **plan},
     ]
-    counted = [call(world(rows, MOMENT), who, "close_visit", 1930).json["open_findings"] for who in ("mia", "ada")]
+    counted = [
+        call(world(rows, MOMENT), who, "close_visit", 1930, p_reason="x").json["open_findings"]
+        for who in ("mia", "ada")
+    ]
 
-    assert counted == [0, 1]
+    assert counted == [0, 2]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.conftest import Response
-from tests.inspections.case_world import FAILED, HIDDEN, MISSING, MOMENT, case_rows, finding, inspection
+from tests.inspections.case_world import FAILED, FOUND_AT, HIDDEN, MISSING, MOMENT, case_rows, finding, inspection
 from tests.support.reports import BUILDING, CHECK, INSPECTOR, INSTRUMENT, READING
 
 LEAD, ROUND_2, OTHERS = 1930, 1931, 1932
@@ -37,7 +37,7 @@ def report_rows() -> dict:
     ]
     rows["findings"] += [
         finding(10, ROUND_2, case_id=FAILED, severity="life_threatening", due_at="2026-11-20T14:04:59+00:00"),
-        finding(11, FAILED, severity="low", place="3D, bathroom", item="Smoke alarm", code="NSPIRE SA-1"),
+        finding(11, FAILED, severity="low", place="3D, bathroom", item="Smoke alarm", code="NSPIRE Smoke Alarm"),
     ]
     rows["building_details"] = [
         {"building_id": 1, "year_built": 1928, "owner_name": "Pier Street Trust", "owner_address": "1 Harbor Road",
@@ -90,6 +90,51 @@ def test_findings_report_lists_the_case_by_severity(reports: Callable, who: str)
     assert (body["late"], body["severities"][0]["findings"][0]["is_late"]) == (1, True)
 
 
+def test_findings_report_prints_when_each_was_found_and_fixed_and_how_late(world: Callable) -> None:
+    rows = report_rows()
+    entered_later = {"found_at": "2026-11-17T15:00:00+00:00", "due_at": "2026-11-18T04:59:59+00:00"}
+    rows["findings"] += [
+        finding(20, FAILED, place="Late open", **entered_later),
+        finding(
+            21, FAILED, "fixed", place="Late fix", **entered_later, fixed_at="2026-11-19T16:30:00+00:00", days_late=2
+        ),
+        finding(22, FAILED, "waived", place="Waived late", **entered_later),
+        finding(23, FAILED, "fixed", place="In time", fixed_at="2026-11-19T16:31:00+00:00", days_late=0),
+        finding(24, FAILED, place="No deadline", due_at=None),
+    ]
+    reports = world(rows, MOMENT)
+
+    body, page = read(reports, "moe", FAILED).json, read(reports, "moe", FAILED, accept="text/html").text
+
+    by_id = {each["id"]: each for group in body["severities"] for each in group["findings"]}
+    columns = ("found_at", "fixed_at", "days_late", "is_late")
+    assert {key: [by_id[key][name] for name in columns] for key in (20, 21, 22, 23, 24)} == {
+        20: ["2026-11-17T15:00:00+00:00", None, 3, True],
+        21: ["2026-11-17T15:00:00+00:00", "2026-11-19T16:30:00+00:00", 2, False],
+        22: ["2026-11-17T15:00:00+00:00", None, None, False],
+        23: [FOUND_AT, "2026-11-19T16:31:00+00:00", 0, False],
+        24: [FOUND_AT, None, None, False],
+    }
+    shown = {text: cells_of(page, text) for text in ("Late open", "Late fix", "Waived late", "In time", "No deadline")}
+    found, due = "2026-11-17 15:00", "2026-11-18 04:59"
+    assert shown == {
+        "Late open": [found, due, "–", "Open, 3 days late"],
+        "Late fix": [found, due, "2026-11-19 16:30", "Fixed, 2 days late"],
+        "Waived late": [found, due, "–", "Waived 2026-11-19"],
+        "In time": ["2026-11-19 08:00", "2026-12-19 23:59", "2026-11-19 16:31", "Fixed"],
+        "No deadline": ["2026-11-19 08:00", "–", "–", "Open"],
+    }
+    assert list(by_id)[-1] == 11
+    assert [each["id"] for each in body["severities"][1]["findings"]][-1] == 24
+
+
+def cells_of(page: str, text: str) -> list[str]:
+    """Return the last four cells of the line of a findings report that contains a text."""
+    [line] = [each for each in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if f"<td>{text}</td>" in each]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", line, re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]*>", "", each).split()) for each in cells[-4:]]
+
+
 def test_lead_report_has_all_that_the_federal_rule_requires(reports: Callable) -> None:
     body = read(reports, "moe", LEAD).json
 
@@ -129,8 +174,8 @@ def test_page_has_the_content_of_the_json(reports: Callable, who: str, key: int,
     body = read(reports, who, key, f"?kind={kind}").json
     page = html.unescape(read(reports, who, key, f"?kind={kind}", "text/html").text)
 
-    in_words = {"kind", "rule", "severity", "method", "validity", "status", "inspection_id"}
-    hidden = in_words | {"taken_at", "due_at", "closed_at", "created_at"}  # in TIMEZONE
+    in_words = {"kind", "rule", "severity", "method", "validity", "status", "inspection_id", "unit", "limits_from"}
+    hidden = in_words | {"taken_at", "found_at", "due_at", "fixed_at", "closed_at", "created_at"}  # in TIMEZONE
     absent = {text for name, text in texts(body) if name not in hidden and str(text) not in page}
     assert absent == set()
     assert page.count('<tr><td class="n">') >= len(body.get("readings", ())) + len(body.get("positives", ()))

@@ -161,7 +161,8 @@ def test_managers_apply_and_skip_nothing(agenda: ScheduleWorld, who: str) -> Non
         ({"p_inspection_type": None}, "22P02"),
         ({"p_inspection_type": "x" * 65_537}, "22001"),
         ({"p_title": "x" * 65_537}, "22001"),
-        ({"p_grace_days": 1}, "PGRST202"),
+        ({"p_grace_days": 367}, "22023"),
+        ({"p_unit_ids": [1]}, "PGRST202"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -237,9 +238,8 @@ def test_skipped_inspection_stays_skipped(agenda: ScheduleWorld) -> None:
     schedule_id = agenda.create()
     inspection_id = agenda.open_inspection(schedule_id)
     skip(agenda, inspection_id)
-    agenda.wait_until("2026-01-31")
 
-    agenda.edit(inspection_id, status="completed")
+    agenda.edit(inspection_id, status="cancelled", notes="n")
 
     assert agenda.history(schedule_id) == [("2026-01-31", "skipped"), ("2026-04-30", None)]
     assert skip(agenda, inspection_id).refusal == NOT_OPEN

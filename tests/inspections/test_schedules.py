@@ -125,7 +125,7 @@ def test_reopened_inspection_makes_no_second_one(api: Callable) -> None:
     first = agenda.open_inspection(schedule_id)
     agenda.close(schedule_id, "completed", "2026-02-01")
 
-    for status in ("scheduled", "completed", "cancelled"):
+    for status in ("scheduled", "completed", "cancelled", "failed"):
         agenda.edit(first, status=status)
 
     assert agenda.history(schedule_id) == [("2026-01-31", "done"), ("2026-04-30", None)]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from access.accounts import throttle
+from access.accounts import password
 from engine.interface import clock as clocks
 from engine.interface.clock import Clock, share
-from engine.interface.transaction import stored_timestamp
+from engine.interface.database import stored_timestamp
 from models.types import write_timestamp
 from tests.conftest import MIA, ROOT, Bearer, Database, api_over
 from tests.support import databases, tokens
@@ -137,17 +137,17 @@ def test_lock_out_ends_on_a_machine_with_a_late_clock(base_file: Path, tmp_path:
     databases.copy(base_file, tmp_path / "own.db")
     app = open_app(tmp_path / "own.db")
     app.extensions["walkthrough.clock"].advance(stored_timestamp(time.time()))
-    guess = throttle.sign_in_attempt("mia@acme.example", "192.0.2.7", MIA)
+    guess = password.sign_in_attempt("mia@acme.example", "192.0.2.7", MIA)
 
     def try_once() -> None:
         with app.extensions["walkthrough"].writing() as transaction:
-            throttle.record_sign_in_attempt(transaction, guess)
+            password.record_sign_in_attempt(transaction, guess)
 
-    for _ in range(throttle.ACCOUNT_ATTEMPTS_MAX):
+    for _ in range(password.ACCOUNT_ATTEMPTS_MAX):
         try_once()
-    with pytest.raises(throttle.RateLimitExceeded):
+    with pytest.raises(password.RateLimitExceeded):
         try_once()
-    machine.go_on(throttle.WINDOWS[throttle.SIGN_IN])
+    machine.go_on(password.WINDOWS[password.SIGN_IN])
 
     try_once()
 
@@ -230,6 +230,14 @@ def test_a_write_continues_after_the_time_of_another_process(base_file: Path, tm
     assert changed[0]["updated_at"] <= changed[1]["updated_at"]
     told = api("root").get("/audit_log?relation=eq.buildings&order=id&select=at").json
     assert told[0]["at"] <= told[1]["at"]
+
+
+@pytest.mark.parametrize(("ahead", "told"), [(10 * YEAR, 10 * YEAR), (5, 5), (4.75, 0), (-YEAR, 0)])
+def test_a_difference_of_seconds_is_normal_and_told_as_0(machine: Machine, ahead: float, told: int) -> None:
+    clock = Clock()
+    clock.advance(stored_timestamp(machine.system + ahead))
+
+    assert clock.seconds_ahead() == told
 
 
 @pytest.mark.sqlite("the hosts of a server keep their clocks by NTP")

@@ -15,13 +15,21 @@ import pytest
 import config
 import settings
 from app import create_app
-from inspections.reporting.first_steps import OPTIONAL, FirstStep, StepState, read_first_steps
+from inspections.reporting.dashboard import OPTIONAL, FirstStep, StepState, read_first_steps
 from routes.cli import commands
 from tests.support import databases, tokens
 from tests.support.applications import import_world, open_app
 
 TEMPLATES = config.PROJECT / "routes" / "console" / "templates"
-READING = (["check"], ["clock"], ["export"], ["backup", "kept"], ["compact"], ["token", "a@acme.example"])
+READING = (
+    ["check"],
+    ["clock"],
+    ["export"],
+    ["backup", "kept"],
+    ["compact"],
+    ["token", "a@acme.example"],
+    ["new-passwords", "a@acme.example"],
+)
 
 
 @pytest.fixture
@@ -65,6 +73,7 @@ def test_writing_command_creates_the_database_and_says_so(project: Path, monkeyp
 
     assert ended.exit_code == 0, ended.output
     assert f"created {project / 'instance' / 'walkthrough.db'}" in ended.output
+    assert f"the user is in {project / 'instance' / 'walkthrough.db'}" in ended.output
     assert "Next: run bin/serve, open the console that it prints and sign in as root@example.org" in ended.output
     assert run("check").exit_code == 0
     second = run(*words[:1], "two@example.org", *words[2:])
@@ -223,6 +232,7 @@ def test_first_steps_are_listed_until_all_are_done(tmp_path: Path, rows: dict, d
     following = next(step for step in FirstStep if step.value not in done.split() and step is not OPTIONAL)
     assert steps == [StepState(step, step.value in done.split(), step is following) for step in FirstStep]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True)
+    environment.globals["console_url"] = "/console{}".format
     page = environment.get_template("first_steps.html").render(first_steps=steps)
     links = re.findall(r'href="([^"]*)"', page)
     assert set(links) <= {rule.rule for rule in app.url_map.iter_rules()}

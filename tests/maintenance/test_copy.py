@@ -5,9 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from engine.current import database
-from engine.interface import transaction
-from engine.maintenance import copy as database_copy
+from engine.interface import database as transaction
+from engine.maintenance import import_export
+from engine.open import database
 from engine.storage.sqlite import driver
 from tests.conftest import MOE
 from tests.support import databases
@@ -88,14 +88,14 @@ def test_idle_timeout_does_not_end_a_copy(
 ) -> None:
     """The comparison of a large table takes longer than `idle_in_transaction_session_timeout`."""
     bounds: list[str] = []
-    advance_sequences = database_copy.advance_sequences
+    advance_sequences = import_export.advance_sequences
 
     def look_and_go_on(*sides: object) -> None:
         asked = "SELECT current_setting('idle_in_transaction_session_timeout')"
         bounds.extend(side.value(asked) for side in sides)
         advance_sequences(*sides)
 
-    monkeypatch.setattr(database_copy, "advance_sequences", look_and_go_on)
+    monkeypatch.setattr(import_export, "advance_sequences", look_and_go_on)
 
     copied = invoke(service.app, "copy", "--to", databases.url(tmp_path / "there.db"))
 

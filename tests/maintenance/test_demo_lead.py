@@ -6,8 +6,8 @@ from datetime import date
 import pytest
 
 from demo.portfolio import SEED, compose
-from inspections.lead.readings import classify
-from inspections.reports.rules import RULES
+from inspections.lead.classification import classify
+from inspections.reports.reports import RULES
 from tests.conftest import Bearer
 from tests.inspections.lead_world import WORKED_CHECKS, WORKED_READINGS
 from tests.support.tokens import SERVICE_KEY

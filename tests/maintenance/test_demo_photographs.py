@@ -9,8 +9,10 @@ import pytest
 
 from demo.photographs import Photograph, photographs
 from demo.portfolio import SEED, compose
-from inspections.files.content import Content, read_content
-from inspections.files.keys import parse_key
+from inspections.files.records import parse_key
+from inspections.files.uploads import Content, read_content
+
+pytestmark = pytest.mark.one_engine
 
 TODAY = date(2026, 11, 20)
 PORTFOLIO = compose(TODAY, SEED)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from inspections.files.copies import problems
+import settings
+from engine.maintenance import backup
 from inspections.files.records import find, remove
-from inspections.files.store import FileStore
+from inspections.files.store import FileStore, problems
+from inspections.files.uploads import discard
 from tests.conftest import Api
 from tests.inspections.case_world import ELSEWHERE, FAILED, OPEN, case_rows
 from tests.inspections.file_world import Files, key_of
@@ -166,3 +168,30 @@ def test_commands_say_nothing_of_files_without_any(case: Callable, tmp_path: pat
 
     assert (done.exit_code, done.output) == (0, "")
     assert not app.extensions["walkthrough.files"].folder.exists()
+
+
+@A_FILE
+def test_file_that_is_removed_during_a_backup_is_not_in_it(
+    root: Files, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes go at once, and the first copy of the database still has its row."""
+    copies, copy_database = [], backup.back_up
+
+    def copy_and_remove(*given: object) -> None:
+        name = f"inspections/{FAILED}/brief.jpg"
+        if not copies:
+            root.put(name)
+        copy_database(*given)
+        if not copies:
+            row = root.write(remove, key_of(name))
+            discard(root.app.extensions["walkthrough"], root.store, [row])
+            assert not root.store.has(row.kept)
+        copies.append(given)
+
+    monkeypatch.setattr(backup, "back_up", copy_and_remove)
+    file = tmp_path / "backup.db"
+    done = run(root, "backup", file)
+
+    assert len(copies) == 2
+    assert "missing" not in done.output
+    assert hashes(settings.files_folder(file)) == {*root.store.hashes()}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from config import PROJECT, SECRETS_NAME
-from engine.storage.server_lock import ServingLock
+from engine.storage.database import ServingLock
 from tests.conftest import ROOT
 from tests.support import databases, tokens
 from tests.support.applications import open_app

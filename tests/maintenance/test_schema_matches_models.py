@@ -49,7 +49,7 @@ TYPES = (
         FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0
         """
 )
-IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REAL"}
+IN_A_FILE = {"bigint": "INTEGER", "integer": "INTEGER", "double precision": "REAL", "boolean": "INTEGER"}
 """The SQLite type of each column type that is not text."""
 
 

@@ -135,10 +135,22 @@ def test_a_database_of_a_development_version_is_refused_with_the_export_command(
 
 def test_an_incomplete_database_is_refused_with_the_way_out(service: Service) -> None:
     with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
-        connection.execute("DROP TABLE api_keys")
+        connection.execute("DROP TABLE tokens")
         connection.execute("DROP TABLE finding_events")
 
-    with pytest.raises(NotStarted, match="lacks the tables api_keys and finding_events: it was made by") as refusal:
+    with pytest.raises(NotStarted, match="lacks the tables finding_events and tokens: it was made by") as refusal:
         open_app(service.file)
 
     assert "export FILE" in refusal.value.message
+
+
+def test_an_incomplete_database_of_an_earlier_version_is_refused_unchanged(service: Service, register: Any) -> None:
+    with databases.connect_to(databases.DATABASE_NAMES[service.file]) as connection:
+        connection.execute("DROP TABLE tokens")
+    before = schema_of(service)
+    register(Migration(NEXT, "changes no table"))
+
+    with pytest.raises(NotStarted, match=r"lacks the table tokens: .* leaves out passwords, API keys"):
+        open_app(service.file)
+
+    assert schema_of(service) == before

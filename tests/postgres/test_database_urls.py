@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from app import NotStarted
-from engine.interface.faults import Unreachable
+from engine.interface.database import Unreachable
 from engine.open import open_database
-from engine.postgres.schema import reason
+from postgres.schema import reason
 from tests.conftest import Database, api_over
 from tests.support import databases
 from tests.support.applications import open_app

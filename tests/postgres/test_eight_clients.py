@@ -16,8 +16,8 @@ from functools import partial
 
 import pytest
 
-from engine.interface.transaction import Parameters
-from engine.postgres.transaction import WriteTransaction
+from engine.interface.database import Parameters
+from postgres.transaction import WriteTransaction
 from tests.access.test_audit_log_replay import Rows, apply, rows_of
 from tests.conftest import Person, Response, uuid
 from tests.support import oracle

@@ -8,7 +8,9 @@ from itertools import count
 
 import pytest
 
-from engine.current import database, reading
+from engine.interface.database import TimedOut
+from engine.open import database, reading
+from postgres.database import ReplicaTransaction
 from tests.conftest import CAST, Api, Database, ids
 from tests.postgres.cluster import BASE, Cluster, create_base, open_over
 from tests.postgres.server_pair import ServerPair, running_server_pair
@@ -91,6 +93,21 @@ def test_unresponsive_standby_backs_off(cluster: Cluster) -> None:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
     cluster.use_standby()
+
+
+def test_body_of_a_request_is_received_once_when_the_standby_fails(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: ReplicaTransaction, sql: str, parameters: object = ()) -> None:
+        raise TimedOut
+
+    monkeypatch.setattr(ReplicaTransaction, "run", fail)
+    calls = {"/storage/v1/object/list/buildings": {"prefix": "1"}, "/rpc/get_building_stats": {"building_id": 1}}
+
+    answers = [cluster.api("ada").send("POST", path, body) for path, body in calls.items()]
+
+    assert [each.status for each in answers] == [200, 200]
+    assert cluster.routing_reasons[-2:] == ["standby failed"] * 2
 
 
 LOCK_BUILDINGS = "DO $$ BEGIN LOCK TABLE buildings IN ACCESS EXCLUSIVE MODE; END $$"

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from engine.interface.transaction import ReplicationPositions
+from engine.interface.database import ReplicationPositions
 from tests.conftest import ADA, Api
 from tests.postgres.cluster import Cluster
 from tests.support.waiting import until

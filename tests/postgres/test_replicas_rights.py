@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.interface.transaction import ReplicationPositions
+from engine.interface.database import ReplicationPositions
 from engine.query.catalog import catalog
-from engine.schema.description import columns_with_rights, tables_without_rights
+from engine.schema.tables import columns_with_rights, tables_without_rights
 from tests.conftest import ADA, CAST, MAX, MIA, MOE, RESOURCES, Api, Bearer, ids
 from tests.postgres.cluster import BASE, Cluster
 from tests.postgres.server_pair import ServerPair, connect_to

@@ -10,14 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from app import NotStarted
-from engine.current import database
-from engine.interface.faults import LockTimeout, TimedOut
+from engine.interface.database import LockTimeout, TimedOut
 from engine.maintenance import check
-from engine.open import open_database
-from engine.postgres import session
-from engine.postgres.errors import foreign_key_violation
-from engine.query.constraints import CheckViolation, ForeignKeyViolation
+from engine.open import database, open_database
+from engine.query.catalog import CheckViolation, ForeignKeyViolation
 from models.types import OutOfRange
+from postgres import session
+from postgres.session import foreign_key_violation
 from tests.conftest import MIA, Database, api_over
 from tests.support import databases
 from tests.support.applications import open_app

@@ -10,14 +10,14 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from engine.current import database
-from engine.interface.faults import Unreachable
+from engine.interface.database import Unreachable
 from engine.interface.versioned_cache import VersionedCache
-from engine.postgres import session
-from engine.postgres.session import FAILURES_MAX
-from engine.postgres.transaction import ServerTransaction
+from engine.open import database
 from engine.query.statement import LARGE_CHARACTERS
 from models.types import NulInText
+from postgres import session
+from postgres.session import FAILURES_MAX
+from postgres.transaction import ServerTransaction
 from tests.support import databases
 from tests.support.signin import open_service
 from tests.support.waiting import until

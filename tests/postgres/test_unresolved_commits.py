@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from engine.current import database
-from engine.interface.faults import Unresolved
+from engine.interface.database import Unresolved
 from engine.maintenance import check
+from engine.open import database
 from tests.support import databases, private_server
 from tests.support.applications import open_app
 from tests.support.signin import Service, open_service

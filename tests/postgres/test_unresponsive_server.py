@@ -16,14 +16,14 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 
-from engine.current import database
-from engine.interface.faults import TimedOut, Unreachable, Unresolved
-from engine.postgres import database as server
-from engine.postgres import session as sessions
-from engine.postgres import transaction as transactions
-from engine.postgres.transaction import ServerTransaction
+from engine.interface.database import TimedOut, Unreachable, Unresolved
+from engine.open import database
+from postgres import database as server
+from postgres import session as sessions
+from postgres import transaction as transactions
+from postgres.transaction import ServerTransaction
 from routes.gotrue import errors as gotrue_errors
-from routes.postgrest import errors as postgrest_errors
+from routes.postgrest import errors
 from tests.support import databases
 from tests.support.applications import open_app
 from tests.support.signin import Service, open_service
@@ -163,7 +163,7 @@ def test_commit_without_response_is_unresolved(service: Service, stop: Stop) -> 
 
 def test_unresolved_commit_has_no_retry_after() -> None:
     """This holds for /auth/v1 and all other paths. A write that was certainly lost may be sent again."""
-    for answer in (postgrest_errors.render_fault, gotrue_errors.render_fault):
+    for answer in (errors.render_fault, gotrue_errors.render_fault):
         unresolved, gone = answer(Unresolved("who knows")), answer(Unreachable("gone"))
 
         assert (unresolved.status, "Retry-After" in unresolved.headers) == (503, False)

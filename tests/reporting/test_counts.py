@@ -9,10 +9,10 @@ import pytest
 from access.caller import VisibleRows
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.current import reading
+from engine.open import reading
 from engine.query.statement import Binding, Statement
 from inspections.faults import NoSuchBuilding
-from inspections.reporting import building_statistics, chart, counts, dashboard, status_counts
+from inspections.reporting import chart, counts, dashboard
 from inspections.reporting.chart import Interval, InvalidPeriod
 from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases
@@ -23,7 +23,7 @@ OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), A
 """The rows of a client admin without grants."""
 ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
 MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
-DAYS = status_counts.calendar_days(datetime.date(2025, 6, 1))
+DAYS = counts.calendar_days(datetime.date(2025, 6, 1))
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def dashboard_of(app: object) -> dashboard.Dashboard:
         return dashboard.read_dashboard(transaction, EVERYTHING)
 
 
-def building_of(app: object) -> building_statistics.BuildingStats:
+def building_of(app: object) -> chart.BuildingStats:
     with app.app_context(), reading() as transaction:
-        return building_statistics.read_building_stats(transaction, EVERYTHING, 1)
+        return chart.read_building_stats(transaction, EVERYTHING, 1)
 
 
 # ── labels ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,13 +126,13 @@ def test_uncommon_types_take_a_second_query_only_if_present(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    plan = status_counts.plan_other_types
+    plan = counts.plan_other_types
 
     def watched(database: str, rule: AccessRule, *, of_building: bool) -> Statement:
         asked.append(of_building)
         return plan(database, rule, of_building=of_building)
 
-    monkeypatch.setattr(status_counts, "plan_other_types", watched)
+    monkeypatch.setattr(counts, "plan_other_types", watched)
 
     usual = dashboard_of(inspected(("failed", "fire", None), ("failed", "lead", None)))
     assert not asked
@@ -145,7 +145,7 @@ def test_uncommon_types_take_a_second_query_only_if_present(
 
 
 def test_pairs_beyond_the_limit_count_as_other(inspected: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_counts, "LABELS_MAX", 2)
+    monkeypatch.setattr(counts, "LABELS_MAX", 2)
     app = inspected(
         ("a", "annual", None),
         ("a", "annual", None),
@@ -154,12 +154,12 @@ def test_pairs_beyond_the_limit_count_as_other(inspected: Callable, monkeypatch:
         ("scheduled", "roof", day(1)),
         ("scheduled", "well", day(-1)),
     )
-    status_counts.plan_status_counts.cache_clear()
+    counts.plan_status_counts.cache_clear()
 
     try:
         found = dashboard_of(app)
     finally:
-        status_counts.plan_status_counts.cache_clear()
+        counts.plan_status_counts.cache_clear()
 
     assert found.total_inspections == sum(found.by_status.values()) == sum(found.by_type.values()) == 6
     assert found.by_status["other"] == found.by_type["other"] == 2
@@ -197,7 +197,7 @@ def test_last_and_next_inspection_by_status_and_day(
 
 
 def test_calendar_days_of_december_end_on_the_31st() -> None:
-    days = status_counts.calendar_days(datetime.date(2025, 12, 31))
+    days = counts.calendar_days(datetime.date(2025, 12, 31))
 
     assert (days["month_start"], days["month_end"]) == ("2025-12-01", "2025-12-31")
     assert days["soon"] == "2026-01-30"
@@ -232,15 +232,15 @@ def test_rates_without_inspections_are_zero(inspected: Callable) -> None:
 @pytest.mark.parametrize("building_id", [2, 4, 999, -1])
 def test_hidden_building_raises_no_such_building(snapshot: object, building_id: int) -> None:
     with pytest.raises(NoSuchBuilding) as refusal:
-        building_statistics.read_building_stats(snapshot, MOES, building_id)
+        chart.read_building_stats(snapshot, MOES, building_id)
 
     assert str(building_id) not in refusal.value.message
 
 
 def test_readings_without_a_result_are_counted(snapshot: object) -> None:
-    found = building_statistics.read_building_stats(snapshot, EVERYTHING, 4)
+    found = chart.read_building_stats(snapshot, EVERYTHING, 4)
 
-    assert found.lead == building_statistics.LeadReadings(2, {"negative": 1, "none": 1})
+    assert found.lead == chart.LeadReadings(2, {"negative": 1, "none": 1})
 
 
 # ── the chart ────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,12 +340,12 @@ def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
 def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleRows) -> None:
     plans = [
-        status_counts.plan_status_counts("sqlite", visible.rule, of_building=False),
-        status_counts.plan_status_counts("sqlite", visible.rule, of_building=True),
+        counts.plan_status_counts("sqlite", visible.rule, of_building=False),
+        counts.plan_status_counts("sqlite", visible.rule, of_building=True),
         chart.plan_points("sqlite", visible.rule, 7),
         chart.plan_busiest("sqlite", visible.rule),
         chart.plan_outcomes("sqlite", visible.rule),
-        building_statistics.plan_readings("sqlite", visible.rule),
+        chart.plan_readings("sqlite", visible.rule),
     ]
     bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31", **DAYS)
 
@@ -359,7 +359,7 @@ def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleR
 @pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
 def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: object, visible: VisibleRows) -> None:
     """No index has the order of types, and no row is sorted (decision 0010)."""
-    plan = status_counts.plan_status_counts("sqlite", visible.rule, of_building=False)
+    plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
 
     steps = steps_of(supposed_large, plan, visible.binding(**DAYS))
 
@@ -369,7 +369,7 @@ def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: obj
 
 @pytest.mark.sqlite("reads SQLite's plans")
 def test_counts_of_a_building_search_by_building(supposed_large: object) -> None:
-    plan = status_counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
+    plan = counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
 
     steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1, **DAYS))
 

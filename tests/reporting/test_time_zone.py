@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.current import local_day
 from engine.interface.clock import day_of
+from engine.open import local_day
 from tests.support.functions import CHART, DASHBOARD, STATS, one_building
 from tests.support.set_clock import SetClock
 
@@ -38,14 +38,6 @@ def test_inspection_becomes_overdue_at_local_midnight(at: Callable) -> None:
         assert (summary["timezone"], summary["generated_at"]) == ("America/New_York", moment)
 
     assert seen == [("2026-11-20", 0, 1, "2026-11-20"), ("2026-11-21", 1, 0, None)]
-
-
-def test_default_time_zone_is_utc(at: Callable) -> None:
-    api, _ = at(EVENING, "", ("scheduled", "2026-11-20"))
-
-    summary = api("root").rpc(DASHBOARD).json
-
-    assert (summary["today"], summary["timezone"], summary["overdue"]) == ("2026-11-21", "UTC", 1)
 
 
 def test_chart_ends_on_the_local_day(at: Callable) -> None:

@@ -7,8 +7,9 @@ import random
 from urllib.parse import urlencode
 
 from access.roles import Role
-from access.session import calendar_digest
-from routes.console.session.session_cookie import CookieSigner, SessionCookie
+from access.session import token_digest
+from models.credential import CALENDAR_LINK
+from routes.console.session.auth import CookieSigner, SessionCookie
 from tests.safety.files_of_worlds import BUCKETS, file_id
 from tests.safety.request_generator import RequestGenerator
 from tests.safety.service_instances import NOW_SECONDS, HttpRequest, ServiceInstance, make_request
@@ -244,12 +245,15 @@ def insert_session_state(instance: ServiceInstance, world: dict, user: dict, see
 
     For users that the caller does not see, the values depend on `seed`.
     """
-    session = (SESSION_ID, user["id"], "salt", 0, NOW_SECONDS, NOW_SECONDS, "[]")
-    instance.direct_database.sql(f"INSERT INTO sessions VALUES ({', '.join('?' * len(session))})", session)
+    session = (SESSION_ID, user["id"], NOW_SECONDS, NOW_SECONDS, "Firefox on Linux")
     instance.direct_database.sql(
-        "INSERT INTO api_keys (id, user_id, name, digest, read_only, created_at, created_by)"
-        " VALUES (?, ?, 'Phone', ?, 1, ?, ?)",
-        (SESSION_ID, user["id"], calendar_digest(CALENDAR_TOKEN).text, NOW_SECONDS, user["id"]),
+        "INSERT INTO sessions (id, user_id, salt, created_at, last_used_at, device) VALUES (?, ?, 'salt', ?, ?, ?)",
+        session,
+    )
+    instance.direct_database.sql(
+        "INSERT INTO tokens (id, use, user_id, name, digest, read_only, created_at, created_by)"
+        " VALUES (?, 'calendar_link', ?, 'Phone', ?, 1, ?, ?)",
+        (SESSION_ID, user["id"], token_digest(CALENDAR_TOKEN, CALENDAR_LINK).text, NOW_SECONDS, user["id"]),
     )
     visible_ids = {person["id"] for person in seen}
     for person in world["users"]:
@@ -270,10 +274,11 @@ def insert_session_state(instance: ServiceInstance, world: dict, user: dict, see
             )
         if rng.random() < 0.4:
             instance.direct_database.sql(
-                "INSERT INTO devices (id, user_id, name, token_digest, created_at, expires_at)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO tokens (id, use, user_id, created_by, name, digest, read_only, created_at, expires_at)"
+                " VALUES (?, 'display', ?, ?, ?, ?, 1, ?, ?)",
                 (
                     device_id(person["id"]),
+                    person["id"],
                     person["id"],
                     f"Display {rng.randrange(9)}",
                     person["id"],

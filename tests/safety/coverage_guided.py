@@ -10,7 +10,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["routes.postgrest", "engine.query.shape", "models.types"]):
-    from models.errors import Fault
+    from models.types import Fault
     from routes.postgrest import payload, preferences, querystring
 
 PARSERS = 4

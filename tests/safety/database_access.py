@@ -9,7 +9,9 @@ import re
 from abc import ABC, abstractmethod
 from typing import Any
 
+from engine.query.catalog import catalog
 from engine.storage.sqlite import driver
+from models.types import BOOLEAN
 from tests.support import databases, oracle
 from tests.support.columns import COLUMNS, MODELLED_TABLES
 
@@ -17,9 +19,9 @@ NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
 SEQUENCED_TABLES = (
     "clients", "inspectors", "buildings", "inspections", "reports_lead", "calibration_checks", "xrf_instruments",
-    "schedules", "findings", "finding_events",
+    "schedules", "deadline_rules", "findings", "finding_events",
 )  # fmt: skip
-SIGN_IN_TABLES = ("attempts", "origins", "sessions", "devices", "api_keys", "credentials")
+SIGN_IN_TABLES = ("attempts", "origins", "sessions", "tokens", "credentials")
 EMPTIED_TABLES = ("files", *SIGN_IN_TABLES)
 """The tables without rows in a loaded world."""
 
@@ -125,7 +127,10 @@ class SqliteAccess(DirectDatabaseAccess):
     def rows(self, table: str) -> list[dict]:
         columns = COLUMNS[table]
         found = self.connection.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order(table)}")
-        return [dict(zip(columns, row, strict=True)) for row in found]
+        kinds = catalog().relations[table].attributes
+        flags = [name for name in columns if kinds[name].type is BOOLEAN]
+        rows = [dict(zip(columns, row, strict=True)) for row in found]
+        return [{**row, **{name: bool(row[name]) for name in flags}} for row in rows]
 
     def triggers(self) -> dict[str, str]:
         return dict(self.sql("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))

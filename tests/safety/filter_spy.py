@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.query.dialect import sqlite_functions as functions
+from engine.query.dialect import sqlite_functions
 from tests.safety.database_access import DirectDatabaseAccess
 from tests.support import databases
 
@@ -54,11 +54,11 @@ class FilterSpy:
         """Replace the SQL functions by recording ones. A CHECK may call them only with a trusted schema."""
         connection.execute("PRAGMA trusted_schema = ON")
         faults = connection.walkthrough.faults
-        cast = functions.recording_faults(functions.cast_value, faults)
+        cast = sqlite_functions.recording_faults(sqlite_functions.cast_value, faults)
         for name, arguments, function in (
-            ("fold", 1, functions.fold),
-            ("matches", 2, functions.matches),
-            ("imatches", 2, functions.imatches),
+            ("fold", 1, sqlite_functions.fold),
+            ("matches", 2, sqlite_functions.matches),
+            ("imatches", 2, sqlite_functions.imatches),
             ("cast_value", 3, cast),
         ):
             connection.create_function(name, arguments, self.recording(function), deterministic=True)

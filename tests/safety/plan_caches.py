@@ -3,16 +3,16 @@
 import functools
 
 from access import assignments, explain, policy, session
-from engine.query.plan_cache import PlanCache
 from engine.query.read import plan
-from engine.query.write import plan as mutate
-from inspections import cases, findings, schedules, visits
+from engine.query.statement import PlanCache
+from engine.query.write import statements
+from inspections import findings, schedules, visits
 from inspections.files import listing, records
-from inspections.reporting import building_statistics, chart, dashboard, due_summary, status_counts
+from inspections.reporting import chart, counts, dashboard, due_summary
 
 MODULES = (
-    plan, mutate, building_statistics, chart, dashboard, due_summary, status_counts, assignments, explain, findings,
-    policy, cases, schedules, session, visits, listing, records,
+    plan, statements, chart, chart, dashboard, due_summary, counts, assignments, explain, findings,
+    policy, visits, schedules, session, visits, listing, records,
 )  # fmt: skip
 PLAN_CACHES = [
     found

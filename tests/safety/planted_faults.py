@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from flask import g
 
-from access import authentication, decorators
+from access import decorators, session
 from access.access_token import Claims
 from access.caller import Caller
 from access.roles import GRANT_PROFILES
-from engine.current import reading
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.interface.versioned_cache import VersionedCache
-from engine.query.read import operators
+from engine.open import reading
+from engine.query.read import expressions
 from routes import resource
-from routes.relation_request import RelationRequest
+from routes.resource import RelationRequest
 from tests.safety.service_instances import ServiceInstance
 
 Patch = pytest.MonkeyPatch
@@ -24,7 +24,7 @@ Apply = Callable[[Patch, ServiceInstance], None]
 
 
 def apikey_off(patch: Patch, instance: ServiceInstance) -> None:
-    for module in (authentication, decorators):
+    for module in (session, decorators):
         patch.setattr(module, "check_apikey", lambda *_: None)
 
 
@@ -89,8 +89,8 @@ def key_without_caller(applies: Callable[[tuple], bool]) -> Apply:
 
 
 def barrier_off(patch: Patch, instance: ServiceInstance) -> None:
-    leak_proof_operators = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
-    patch.setattr(operators, "OPERATORS", leak_proof_operators)
+    leak_proof_operators = {name: replace(each, leak_proof=True) for name, each in expressions.OPERATORS.items()}
+    patch.setattr(expressions, "OPERATORS", leak_proof_operators)
 
 
 def no_caller_recheck(module: object) -> Apply:

@@ -4,8 +4,8 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 
-from engine.current import database
-from engine.interface.faults import BeyondClient
+from engine.interface.database import BeyondClient
+from engine.open import database
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 from tests.safety.database_access import NOW
 from tests.safety.probe import (
@@ -67,10 +67,19 @@ AUDITED_WRITES: list[tuple] = [
     ("POST", "/xrf_limits", {"gun_id": 30_003, "substrate": "t", "negative_below": 1, "positive_from": 1},
      [("xrf_limits", "insert", 1)]),
     ("PATCH", "/xrf_limits?substrate=eq.t", {"negative_below": 0.5}, [("xrf_limits", "update", 1)]),
-    ("DELETE", "/xrf_limits?substrate=eq.t", None, [("xrf_limits", "delete", 1)]),
     ("PATCH", "/xrf_instruments?make=eq.T", {"client_id": 2},
-     [("xrf_instruments", "delete", 1), ("xrf_instruments", "insert", 2)]),
+     [("xrf_instruments", "delete", 1), ("xrf_instruments", "insert", 2), ("xrf_limits", "delete", 1),
+      ("xrf_limits", "insert", 2)]),
+    ("DELETE", "/xrf_limits?substrate=eq.t", None, [("xrf_limits", "delete", 2)]),
     ("DELETE", "/xrf_instruments?make=eq.T", None, [("xrf_instruments", "delete", 2)]),
+    *((method, path, body, rows) for table, row in (
+        ("lead_standards", {"unit": "percent", "from_value": 0.1, "valid_from": "2020-01-01"}),
+        ("deadline_rules", {"severity": "low", "amount": 5, "unit": "d"}))
+      for method, path, body, rows in (
+        ("POST", f"/{table}", {**row, "client_id": 1, "basis": "T"}, [(table, "insert", 1)]),
+        ("PATCH", f"/{table}?basis=eq.T", {"basis": "U"}, [(table, "update", 1)]),
+        ("PATCH", f"/{table}?basis=eq.U", {"client_id": 2}, [(table, "delete", 1), (table, "insert", 2)]),
+        ("DELETE", f"/{table}?basis=eq.U", None, [(table, "delete", 2)]))),
     ("POST", "/schedules", NEW_SCHEDULE,
      [("schedules", "insert", 1), ("inspections", "insert", 1), ("inspection_plans", "insert", 1)]),
     ("PATCH", "/schedules?inspection_type=eq.t", {"basis": "t"}, [("schedules", "update", 1)]),
@@ -153,6 +162,9 @@ SEQUENCED_ROWS: dict[str, dict] = {
     "reports_lead": {"inspection_id": 6, "gun_id": 7},
     "calibration_checks": NEW_CHECK,
     "xrf_instruments": NEW_INSTRUMENT,
+    "xrf_limits": {"gun_id": 77, "substrate": "ids", "negative_below": 0.9, "positive_from": 1.2},
+    "lead_standards": {"unit": "percent", "from_value": 0.1, "valid_from": "2020-01-01", "basis": "A rule"},
+    "deadline_rules": {"severity": "low", "amount": 5, "unit": "d"},
     "schedules": {**NEW_SCHEDULE, "title": "Ids", "ended_on": "2025-01-01"},
 }
 

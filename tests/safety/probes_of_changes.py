@@ -8,7 +8,7 @@ import pytest
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.query.read import operators, plan
+from engine.query.read import expressions, plan
 from routes import resource
 from routes.functions import rpc
 from routes.postgrest.querystring import parse
@@ -237,7 +237,7 @@ def leaking_filters_are_behind_rule(instance: ServiceInstance) -> None:
     """Filters with side channels are behind the rule in rows and count."""
     rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
     dialect = instance.app.extensions["walkthrough"].dialect.name
-    for name, operator in operators.OPERATORS.items():
+    for name, operator in expressions.OPERATORS.items():
         shape = parse(f"select=id&notes={name}.x".encode()).shape
         made = plan.plan_read(dialect, "inspections", shape, rule)
         is_behind_rule = all("CASE WHEN" in statement.sql for statement in (made.rows, made.count))
@@ -290,14 +290,14 @@ def schema_keeps_last_super_admin_enabled(instance: ServiceInstance) -> None:
 
 
 PLAN_COLUMNS = "inspection_id, case_id, client_id, created_at, updated_at"
-FINDING_COLUMNS = "inspection_id, case_id, description, severity, due_at, client_id, created_at, updated_at"
+FINDING_COLUMNS = "inspection_id, case_id, description, severity, found_at, client_id, created_at, updated_at"
 EVENT_COLUMNS = "finding_id, kind, at, client_id, created_at, updated_at"
 
 
 def schema_keeps_client_of_parent(instance: ServiceInstance) -> None:
     """The schema refuses a reading, plan, finding or event whose client differs from its parent's client."""
     for statement in (
-        "INSERT INTO reports_lead (inspection_id, client_id) VALUES (2, 2)",
+        "INSERT INTO reports_lead (inspection_id, client_id, updated_at) VALUES (2, 2, '2026-01-01T00:00:00+00:00')",
         "UPDATE reports_lead SET inspection_id = 6 WHERE id = 1",
         "UPDATE reports_lead SET client_id = 2 WHERE id = 1",
         f"INSERT INTO inspection_plans ({PLAN_COLUMNS}) VALUES (1, 1, 2, '{NOW}', '{NOW}')",
@@ -376,7 +376,11 @@ OTHER_PROBES = [
         "a reading that a grant shows is not writable",
         frozenset(("reports_lead", "write", "ada")),
         unreachable_row(
-            "reports_lead", {"id": 99, "inspection_id": 8, "client_id": 2}, "ada", "DELETE", "/reports_lead?id=eq.99"
+            "reports_lead",
+            {"id": 99, "inspection_id": 8, "client_id": 2, "updated_at": "2025-01-01T00:00:00+00:00"},
+            "ada",
+            "DELETE",
+            "/reports_lead?id=eq.99",
         ),
     ),
     *[

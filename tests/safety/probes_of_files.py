@@ -57,7 +57,7 @@ def over_files(probe: Callable[[ServiceInstance], None]) -> Callable[[ServiceIns
     def run(instance: ServiceInstance) -> None:
         sql = instance.direct_database.sql
         sql(
-            "INSERT INTO findings (id, inspection_id, case_id, description, severity, due_at, created_at, updated_at,"
+            "INSERT INTO findings (id, inspection_id, case_id, description, severity, found_at, created_at, updated_at,"
             f" client_id) VALUES (500, 5, 5, 'Found', 'low', '{AT}', '{AT}', '{AT}', 1)"
         )
         for row, client_id in (*OWNERS.items(), ("buildings/3", 1)):

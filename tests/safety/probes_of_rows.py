@@ -331,10 +331,16 @@ CALLS: list[tuple] = [
     *[(who, "get_due_summary", {}, 200, None) for who in ("root", "ada", "moe")],
     *[(who, "move_findings", {"p_finding_ids": [1], "p_to": "fixed"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
-    *[(who, "move_findings", {"p_finding_ids": [1], "p_to": "verified", "p_inspection_id": 2}, status, None)
-      for who, status in (("root", 200), ("ada", 200), ("moe", 403))],
+    *[(who, "move_findings", {"p_finding_ids": [1], "p_to": "verified", "p_how": "visit", "p_inspection_id": 2}, status,
+       None)
+      for who, status in (("root", 400), ("ada", 400), ("moe", 403))],
     *[(who, "move_findings", {"p_finding_ids": [3], "p_to": "waived", "p_note": "n"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("bob", 403), ("moe", 403))],
+    *[(who, "regrade_finding", {"p_finding_id": 1, "p_severity": "low", "p_note": "n"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404))],
+    ("moe", "regrade_finding", {"p_finding_id": 999, "p_severity": "low", "p_note": "n"}, 404, None),
+    *[(who, "report_defect", {"p_building_id": 1, "p_description": "d", "p_severity": "low"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404))],
     *[(who, "reinspect", {"p_inspection_id": 2, "p_date_visited": "2025-07-01"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404))],
     *[(who, "start_visit", {"p_inspection_id": 3}, status, None)
@@ -343,6 +349,8 @@ CALLS: list[tuple] = [
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 403), ("mia", 404))],
     *[(who, "lead_summary", {"p_inspection_id": 2}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
+    *[(who, "reclassify_readings", {"p_inspection_id": 2}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
     *[(who, "report_gaps", {"p_inspection_id": 2, "p_rule": "VA"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
 ]  # fmt: skip

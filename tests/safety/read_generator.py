@@ -39,8 +39,10 @@ EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "calibration_checks": (("inspections", "inspections", True),),
     "xrf_instruments": (("clients", "clients", True), ("xrf_limits", "xrf_limits", False)),
     "xrf_limits": (("xrf_instruments", "xrf_instruments", True),),
+    "lead_standards": (("clients", "clients", True),),
     "schedules": (("buildings", "buildings", True), ("inspection_plans", "inspection_plans", False)),
     "inspection_plans": (("inspections", "inspections", True), ("schedules", "schedules", True)),
+    "deadline_rules": (("clients", "clients", True),),
     "findings": (("inspections", "inspections", True), ("finding_events", "finding_events", False)),
     "finding_events": (("findings", "findings", True), ("users", "users", True)),
     "inspectors": (("inspections", "inspections", False), ("users", "users", True)),
@@ -67,7 +69,7 @@ EMBEDS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     },
 }
 DEPTH_MAX = 3
-CASTS = {"text": ("int", "date", "uuid", "boolean", "float8", "text"), "number": ("text", "numeric")}
+CASTS = {"text": ("int", "date", "text"), "number": ("text", "int")}
 MEDIA = (
     "text/csv",
     "application/vnd.pgrst.object+json",

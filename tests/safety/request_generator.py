@@ -164,6 +164,13 @@ class RequestGenerator(ReadGenerator):
                 "negative_below": 0.4,
                 "positive_from": 0.6,
             },
+            "lead_standards": lambda: {
+                "client_id": rng.choice((self.user["client_id"], draw(rng, "clients", "id"), None)),
+                "unit": "mg_cm2",
+                "from_value": rng.randrange(1, 9) / 10,
+                "valid_from": "2020-01-01",
+                "basis": f"New {self.serial}",
+            },
             "schedules": lambda: {
                 "building_id": draw(rng, "buildings", "id"),
                 "inspection_type": "fire",
@@ -173,6 +180,13 @@ class RequestGenerator(ReadGenerator):
                 "first_due": "2025-07-01",
             },
             "inspection_plans": lambda: {"inspection_id": draw(rng, "inspections", "id"), "outcome": "done"},
+            "deadline_rules": lambda: {
+                "client_id": rng.choice((self.user["client_id"], draw(rng, "clients", "id"), None)),
+                "severity": rng.choice(("severe", "low")),
+                "amount": rng.randrange(1, 90),
+                "unit": "d",
+                "basis": f"New {self.serial}",
+            },
             "findings": lambda: {
                 "inspection_id": draw(rng, "inspections", "id"),
                 "description": f"New {self.serial}",

@@ -44,14 +44,16 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
     "calibration_checks": [("inspections", "inspections", ("inspection_id", "id"), True, None)],
     "xrf_instruments": [
         ("clients", "clients", ("client_id", "id"), True, None),
-        ("xrf_limits", "xrf_limits", ("gun_id", "gun_id"), False, None),
+        ("xrf_limits", "xrf_limits", ("id", "instrument_id"), False, None),
     ],
-    "xrf_limits": [("xrf_instruments", "xrf_instruments", ("gun_id", "gun_id"), True, None)],
+    "xrf_limits": [("xrf_instruments", "xrf_instruments", ("instrument_id", "id"), True, None)],
+    "lead_standards": [("clients", "clients", ("client_id", "id"), True, None)],
     "schedules": [("buildings", "buildings", ("building_id", "id"), True, None)],
     "inspection_plans": [
         ("inspections", "inspections", ("inspection_id", "id"), True, None),
         ("schedules", "schedules", ("schedule_id", "id"), True, None),
     ],
+    "deadline_rules": [("clients", "clients", ("client_id", "id"), True, None)],
     "findings": [
         ("inspections", "inspections", ("inspection_id", "id"), True, None),
         ("finding_events", "finding_events", ("id", "finding_id"), False, None),

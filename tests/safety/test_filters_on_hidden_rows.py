@@ -10,7 +10,7 @@ import pytest
 
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
-from engine.query.read import operators, plan
+from engine.query.read import expressions, plan
 from routes.postgrest.querystring import parse
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.plan_caches import clear_plan_caches
@@ -37,9 +37,11 @@ def mostly_hidden_world() -> dict:
         "calibration_checks": [],
         "xrf_instruments": [],
         "xrf_limits": [],
+        "lead_standards": [],
         "building_details": [],
         "schedules": [],
         "inspection_plans": [],
+        "deadline_rules": [],
         "findings": [],
         "finding_events": [],
         "client_admin_building_access": [],
@@ -65,6 +67,7 @@ def mostly_hidden_world() -> dict:
             }
         )
         reading = {"id": n, "inspection_id": n, "gun_id": n, "result": f"{word} {n}", "method": "xrf"}
+        reading |= {"time_is_by_order": False, "updated_at": CREATED_AT}
         world["reports_lead"].append(reading)
     return world
 
@@ -164,7 +167,7 @@ def test_write_filter_never_runs_on_hidden_rows(
     assert spy.calls > 0 or user is MANAGER, "the spy recorded no call"
 
 
-LEAKING_OPERATORS = [name for name, operator in operators.OPERATORS.items() if not operator.leak_proof]
+LEAKING_OPERATORS = [name for name, operator in expressions.OPERATORS.items() if not operator.leak_proof]
 
 
 def statements_without_barrier(operation: str) -> list[str]:
@@ -221,8 +224,8 @@ def test_postgresql_checks_time_in_each_json_path_filter() -> None:
 
 def test_missing_barrier_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: the barrier check fails without the barrier."""
-    leak_proof_operators = {name: replace(each, leak_proof=True) for name, each in operators.OPERATORS.items()}
-    monkeypatch.setattr(operators, "OPERATORS", leak_proof_operators)
+    leak_proof_operators = {name: replace(each, leak_proof=True) for name, each in expressions.OPERATORS.items()}
+    monkeypatch.setattr(expressions, "OPERATORS", leak_proof_operators)
     clear_plan_caches()
 
     assert all(statements_without_barrier(operation) for operation in LEAKING_OPERATORS)

@@ -17,10 +17,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from models.errors import Fault
+from models.types import Fault
 from routes.postgrest import querystring
-from routes.postgrest.media import parse_accept
-from routes.postgrest.preferences import parse_prefer
+from routes.postgrest.preferences import parse_accept, parse_prefer
 from routes.postgrest.querystring import parse
 from tests.safety import strategies
 from tests.safety.byte_mutations import BYTE_MUTATIONS, mutated, mutation_steps
@@ -32,6 +31,8 @@ from tests.safety.vocabulary import Vocabulary
 from tests.safety.world_pairs import visible_rows
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
+
+pytestmark = pytest.mark.one_engine
 
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 SECONDS_MAX = 1.0

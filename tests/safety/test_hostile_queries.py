@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import pytest
 
 from engine.interface.database import WRITE_WAIT_SECONDS_MAX
-from engine.postgres.database import ServerDatabase
 from engine.storage.database import SqliteDatabase
+from postgres.database import ServerDatabase
 from tests.safety import service_instances
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request, open_instance
 from tests.support import databases, tokens
@@ -206,13 +206,21 @@ def test_oversized_response_is_refused_within_memory_limit(
     with memory_peak() as peak:
         response, seconds = send(large_rows_instance, who, "GET", path)
 
-    # The service does not wait for a busy server that cancels late (engine/postgres/session.py).
+    # The service does not wait for a busy server that cancels late (postgres/session.py).
     unavailable = [] if databases.SERVER is None else [(503, "08006")]
     assert (response.status, response.code) in ((400, "54000"), (500, "57014"), *unavailable), response
     assert seconds < END_SECONDS_MAX + MARGIN_SECONDS
     assert peak[0] < (SPREAD_MEMORY_MAX if "..." in path else MEMORY_MAX)
 
 
+@pytest.fixture
+def extended_time_limits() -> Iterator[None]:
+    databases.extend_time_limits()
+    yield
+    databases.restore_time_limits()
+
+
+@pytest.mark.usefixtures("extended_time_limits")
 def test_oversized_row_and_oversized_result_get_same_error(large_rows_instance: ServiceInstance) -> None:
     """One row that is too large and too many rows get the same response."""
     one, _ = send(large_rows_instance, "root", "GET", "/clients?select=buildings(name,address,city)")

@@ -14,14 +14,14 @@ from flask import g
 
 from access import decorators, policy, predicates
 from access.caller import SERVICE_CALLER
-from access.functions import Function
+from access.decorators import Function
 from access.policy import FILE_WRITES, POLICIES, Policy
 from access.predicates import CALLER, AllOf, AnyOf, Predicate, alias, equals, every_row, in_subquery, no_row
 from access.roles import GrantKind, GrantProfile, Role
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
 from models.fields import Row
 from routes.functions import rpc
-from routes.functions.registry import FUNCTIONS
+from routes.functions.rpc import FUNCTIONS
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.mutation_suite import UNPROBED_ENDPOINTS, all_probes, first_failing_probe, is_guarded_view
 from tests.safety.plan_caches import clear_plan_caches

@@ -17,12 +17,12 @@ from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
 from engine import execute
 from engine.query.catalog import UnknownColumn
-from engine.query.read import operators, plan
+from engine.query.read import expressions, plan
 from engine.query.read.embed import RowSelection, SelectBuilder
 from engine.query.read.planner import AccessPath, Planner
 from engine.query.shape import Shape
 from engine.query.statement import Statement
-from engine.query.write.constraint_diagnosis import missing_reference
+from engine.query.write.rules import missing_reference
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.hypothesis_settings import scaled_count
 from tests.safety.plan_caches import clear_plan_caches
@@ -237,8 +237,10 @@ def count_without_rule(patch: pytest.MonkeyPatch) -> None:
 
 def no_barrier(patch: pytest.MonkeyPatch) -> None:
     """The database may run filters that raise or take long before the rule."""
-    leak_proof_operators = {name: replace(operator, leak_proof=True) for name, operator in operators.OPERATORS.items()}
-    patch.setattr(operators, "OPERATORS", leak_proof_operators)
+    leak_proof_operators = {
+        name: replace(operator, leak_proof=True) for name, operator in expressions.OPERATORS.items()
+    }
+    patch.setattr(expressions, "OPERATORS", leak_proof_operators)
 
     def read_rows(planner: Planner, name: str, shape: Shape) -> Statement:
         relation = planner.catalog.relations[name]

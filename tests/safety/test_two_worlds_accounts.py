@@ -18,11 +18,11 @@ from access.caller import Caller
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
 from access.session import caller_of_user
-from engine.current import reading
+from engine.open import reading
 from engine.query.read.planner import Planner
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models.types import InvalidInput
-from routes.console.components import queries, row_choice, user_choice
+from routes.console.components import queries, row_choice
 from routes.console.components.list_query import SEARCH_EMBED
 from routes.console.pages import audit_log
 from tests.safety.account_request_generator import AccountRequestGenerator, insert_session_state
@@ -162,7 +162,7 @@ def unknown_email_is_refused_first(patch: pytest.MonkeyPatch) -> None:
             raise InvalidInput("no user has this e-mail address")
         return found.id
 
-    patch.setattr(user_choice, "user_id_by_email", user_id_of_known_email)
+    patch.setattr(row_choice, "user_id_by_email", user_id_of_known_email)
 
 
 EVERYTHING = GRANT_PROFILES[Role.SUPER_ADMIN, False, False]

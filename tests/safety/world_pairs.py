@@ -37,7 +37,9 @@ TEXTS = {
     "reports_lead": ("result", "room", "component"),
     "calibration_checks": ("note",),
     "xrf_instruments": ("serial", "mode"),
+    "lead_standards": ("basis", "city"),
     "schedules": ("basis",),
+    "deadline_rules": ("basis",),
     "findings": ("description", "place"),
     "finding_events": ("note",),
 }
@@ -60,7 +62,7 @@ class UniqueValues:
         """Return the row with unique texts and random numbers."""
         row = dict(row)
         for column in TEXTS.get(table, ()):
-            required = column in ("name", "description", "serial")
+            required = column in ("name", "description", "serial", "basis")
             row[column] = self.text() if required or self.rng.random() < 0.8 else None
         for column in RARELY_UNIQUE.get(table, ()):
             if self.rng.random() < 0.3:
@@ -83,6 +85,7 @@ class UniqueValues:
             "calibration_checks": {"gun_id": self.rng.choice(GUNS), "result": self.rng.choice(("pass", "fail"))},
             "xrf_instruments": {**limits, "check_minutes": self.rng.choice((15, 60, 240))},
             "xrf_limits": limits,
+            "lead_standards": {"from_value": threshold},
         }.get(table, {})
 
 
@@ -151,9 +154,8 @@ def may_name(world: dict, user: dict, table: str, row: dict) -> bool:
     """Return whether an inspector may name a hidden instrument in a reading of a visit, which shows it to them."""
     if table not in ("xrf_instruments", "xrf_limits") or not oracle.is_linked(world, user):
         return False
-    [instrument] = [each for each in world["xrf_instruments"] if each["gun_id"] == row["gun_id"]]
-    return instrument["client_id"] is None or any(
-        oracle.owns_building(world, instrument, inspection["building_id"])
+    return row["client_id"] is None or any(
+        oracle.owns_building(world, row, inspection["building_id"])
         for inspection in world["inspections"]
         if oracle.is_own_visit(world, user, inspection)
     )
@@ -202,7 +204,13 @@ def delete_row(world: dict, user: dict, unique_values: UniqueValues) -> None:
 
 
 DEPENDENTS = {
-    "clients": (("buildings", "client_id"), ("users", "client_id"), ("xrf_instruments", "client_id")),
+    "clients": (
+        ("buildings", "client_id"),
+        ("users", "client_id"),
+        ("xrf_instruments", "client_id"),
+        ("lead_standards", "client_id"),
+        ("deadline_rules", "client_id"),
+    ),
     "buildings": (
         ("inspections", "building_id"),
         ("building_details", "building_id"),
@@ -219,7 +227,7 @@ DEPENDENTS = {
         ("client_manager_inspection_access", "inspection_id"),
     ),
     "findings": (("finding_events", "finding_id"),),
-    "xrf_instruments": (("xrf_limits", "gun_id"),),
+    "xrf_instruments": (("xrf_limits", "instrument_id"),),
     "users": tuple((table, GRANTS[table][1]) for table in GRANTS),
 }
 
@@ -236,7 +244,7 @@ def collect_dependents(world: dict, table: str, row: dict, collected: list) -> N
     collected.append((table, row))
     for below, column in DEPENDENTS.get(table, ()):
         for other in world[below]:
-            if other.get(column) == row["gun_id" if table == "xrf_instruments" else "id"]:
+            if other.get(column) == row["id"]:
                 collect_dependents(world, below, other, collected)
 
 
@@ -262,7 +270,8 @@ def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
     }
     world["inspections"].append(unique_values.fill("inspections", inspection))
     reading = with_all_columns(
-        "reports_lead", {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"]}
+        "reports_lead",
+        {"id": free_id(world, "reports_lead", rng), "inspection_id": inspection["id"], "updated_at": CREATED_AT},
     )
     world["reports_lead"].append(unique_values.fill("reports_lead", reading))
     check = check_row(rng, free_id(world, "calibration_checks", rng), inspection["id"])
@@ -270,15 +279,19 @@ def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
 
 
 def add_instrument(world: dict, user: dict, unique_values: UniqueValues) -> None:
-    """Add an instrument of another client with a limit. Visible readings may name its number."""
+    """Add an instrument of another client with a limit. Visible readings may name its number, which others may have."""
     rng = unique_values.rng
     others = [each["id"] for each in world["clients"] if each["id"] != user["client_id"]]
-    free = sorted({*GUNS} - {each["gun_id"] for each in world["xrf_instruments"]})
-    if not others or not free:
+    if not others:
         return
-    row = instrument_row(free_id(world, "xrf_instruments", rng), rng.choice(free), rng.choice(others))
+    client_id = rng.choice(others)
+    free = sorted({*GUNS} - {each["gun_id"] for each in world["xrf_instruments"] if each["client_id"] == client_id})
+    if not free:
+        return
+    row = instrument_row(free_id(world, "xrf_instruments", rng), rng.choice(free), client_id)
     world["xrf_instruments"].append(unique_values.fill("xrf_instruments", row))
-    world["xrf_limits"].append(unique_values.fill("xrf_limits", limit_row(row["gun_id"])))
+    limit = limit_row(free_id(world, "xrf_limits", rng), row)
+    world["xrf_limits"].append(unique_values.fill("xrf_limits", limit))
     if may_name(world, user, "xrf_instruments", row):
         del world["xrf_instruments"][-1], world["xrf_limits"][-1]
 

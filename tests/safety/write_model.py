@@ -8,10 +8,9 @@ import copy
 from dataclasses import dataclass, field
 
 from tests.support import oracle
-from tests.support.columns import MODELLED_TABLES
+from tests.support.columns import COLUMNS, MODELLED_TABLES
 from tests.support.worlds import GRANTS, with_all_columns
 
-TIMESTAMPED_TABLES = ("clients", "users", "buildings", "inspections", "schedules", "findings")
 REFERENCES = {
     "users": (("client_id", "clients"),),
     "buildings": (("client_id", "clients"),),
@@ -123,7 +122,7 @@ def with_defaults(table: str, row: dict, user: dict, now: str) -> dict:
     """Return the row with its defaults. An id of the database's choice stays None."""
     if table in oracle.KEYS:
         return {"assigned_by": user["id"], "assigned_at": now, **row}
-    timestamps = {"created_at": now, "updated_at": now} if table in TIMESTAMPED_TABLES else {}
+    timestamps = {name: now for name in ("created_at", "updated_at") if name in COLUMNS[table]}
     new = {"id": None, **timestamps, **row}
     return with_all_columns(table, new) if table in ("clients", "reports_lead") else new
 
@@ -162,7 +161,7 @@ def require_references(world: dict, table: str, row: dict) -> None:
 def update(outcome: WriteOutcome, user: dict, step: Update, now: str) -> None:
     world, table = outcome.world, step.table
     rows = writable_rows(world, user, step)
-    timestamps = {"updated_at": now} if table in TIMESTAMPED_TABLES else {}
+    timestamps = {"updated_at": now} if "updated_at" in COLUMNS[table] else {}
     pairs = [(row, {**row, **timestamps, **step.changes}) for row in rows]
     if not all(oracle.permits_new_row(world, user, table, new) for _, new in pairs):
         raise ConstraintViolation("rule")
@@ -176,9 +175,18 @@ def update(outcome: WriteOutcome, user: dict, step: Update, now: str) -> None:
         changed.append((old, row))
     for _, row in changed:
         require_references(world, table, row)
+    if table == "inspections":
+        touch_plans(world, {row["id"] for _, row in changed}, now)
     for old, row in changed:
         drop_invalid_grants(outcome, table, old, row, clients)
     outcome.affected_rows = len(pairs)
+
+
+def touch_plans(world: dict, ids: set[int], now: str) -> None:
+    """Record the first change of planned visits."""
+    for plan in world["inspection_plans"]:
+        if plan["inspection_id"] in ids and plan["touched_at"] is None:
+            plan.update(touched_at=now, updated_at=now)
 
 
 def require_super_admin_left(world: dict, table: str, old: dict, new: dict | None) -> None:
@@ -238,7 +246,13 @@ def delete(outcome: WriteOutcome, user: dict, step: Delete) -> None:
     outcome.affected_rows = len(rows)
     restricting = {
         "buildings": (("inspections", "building_id"),),
-        "clients": (("buildings", "client_id"), ("users", "client_id"), ("xrf_instruments", "client_id")),
+        "clients": (
+            ("buildings", "client_id"),
+            ("users", "client_id"),
+            ("xrf_instruments", "client_id"),
+            ("lead_standards", "client_id"),
+            ("deadline_rules", "client_id"),
+        ),
     }
     deleted_ids = {row["id"] for row in rows if "id" in row}
     for table, column in restricting.get(step.table, ()):

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from gunicorn.http.errors import ParseException
 
-from serving.worker import limits
-from serving.worker.connection import ClientConnection
-from serving.worker.refusal import Refused
+from serving.worker import connection as limits
+from serving.worker.connection import ClientConnection, Refused
+from settings import BODY_BYTES_MAX
 from tests.serving.test_head_cache import SETTINGS
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -30,8 +30,8 @@ def connection_pair() -> Iterator[tuple[ClientConnection, socket.socket]]:
         (b"GET /" + b"x" * limits.REQUEST_LINE_BYTES_MAX, 414),
         (b"GET / HTTP/1.1\r\nX: " + b"x" * limits.HEAD_BYTES_MAX, 431),
         (b"GET / HTTP/1.1\nHost: a\n", 400),
-        (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (limits.BODY_BYTES_MAX + 1), 413),
-        (CHUNKED + b"%x\r\n" % (limits.BODY_BYTES_MAX + 1), 413),
+        (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (BODY_BYTES_MAX + 1), 413),
+        (CHUNKED + b"%x\r\n" % (BODY_BYTES_MAX + 1), 413),
         (CHUNKED + b"zz\r\n", 400),
         (CHUNKED + b"+1\r\na\r\n", 400),
         (CHUNKED + b"\r\na\r\n", 400),
@@ -52,7 +52,7 @@ def test_request_beyond_a_limit_is_refused(
 def test_total_size_of_chunks_is_limited(connection_pair: tuple[ClientConnection, socket.socket]) -> None:
     chunk = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
     connection_pair[0].receive(CHUNKED)
-    for _ in range(limits.BODY_BYTES_MAX // 65_536):
+    for _ in range(BODY_BYTES_MAX // 65_536):
         assert connection_pair[0].receive(chunk) is None
 
     with pytest.raises(Refused) as refused:

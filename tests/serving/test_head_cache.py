@@ -14,11 +14,16 @@ from gunicorn.http.unreader import IterUnreader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.worker import head_cache
-from serving.worker.connection import ClientConnection
-from serving.worker.head_cache import CachedHeadRequest, create, read_block, read_request
-from serving.worker.refusal import Refused
-from serving.worker.request import BufferedRequest
+from serving.worker import connection as head_cache
+from serving.worker.connection import (
+    BufferedRequest,
+    CachedHeadRequest,
+    ClientConnection,
+    Refused,
+    create,
+    read_block,
+    read_request,
+)
 
 CLIENT, SERVER = ("10.0.0.7", 40_123), ("127.0.0.1", 3000)
 UNCOMPARED = {"wsgi.errors", "wsgi.input", "wsgi.early_hints", "gunicorn.socket", "walkthrough.arrived"}

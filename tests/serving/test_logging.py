@@ -15,7 +15,7 @@ import pytest
 import config
 from models.types import read_integer
 from routes import resource
-from routes.http import request_log
+from routes.http import middleware
 from serving import logging as logs
 from tests.conftest import ADA, uuid
 from tests.support import tokens
@@ -172,10 +172,10 @@ def test_log_contains_no_secret(api: Callable, log: Log) -> None:
     ],
 )
 def test_valid_request_id_of_a_proxy_is_kept(sent: str | None, is_accepted: bool) -> None:
-    chosen = request_log.chosen_id(sent)
+    chosen = middleware.chosen_id(sent)
 
     assert (chosen == sent) is is_accepted
-    assert request_log.PROXY_IDS.fullmatch(chosen)
+    assert middleware.PROXY_IDS.fullmatch(chosen)
 
 
 def test_incident_is_logged_without_input_of_the_caller(
@@ -281,12 +281,12 @@ def test_exception_of_a_thread_is_logged(log: Log, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("stated", "level"), [("", "info"), ("Debug", "debug"), (" error ", "error")])
 def test_log_level_is_read(stated: str, level: str) -> None:
-    assert config.log_level({"LOG_LEVEL": stated}) == level
+    assert config.process_settings({"LOG_LEVEL": stated})["LOG_LEVEL"] == level
 
 
 def test_unknown_log_level_is_refused_in_one_line() -> None:
     with pytest.raises(config.ConfigurationError, match=r"LOG_LEVEL is one of .*, not 'loud'"):
-        config.log_level({"LOG_LEVEL": "loud"})
+        config.process_settings({"LOG_LEVEL": "loud"})
 
 
 CONFIGURE_SCRIPT = """

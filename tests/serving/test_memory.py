@@ -1,4 +1,4 @@
-"""Memory of workers: a service on a file imports no PostgreSQL module."""
+"""Memory of a process: what a start imports, and what sign-ins at one moment take and keep."""
 
 from __future__ import annotations
 
@@ -38,6 +38,44 @@ with create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": 32 * "k"}).test_clie
     assert client.get("/ready").status_code == 200
 print(*[name for name in set(sys.modules) - before if "postgresql" in name or "psycopg" in name])
 """
+
+
+SIGN_INS_SCRIPT = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from app import create_app
+app = create_app({"DATABASE_URL": sys.argv[1], "SECRET_KEY": 32 * "k", "REQUIRE_APIKEY": False, "TESTING": True})
+
+def sign_in(number):
+    body = {"email": f"{number}@nobody.example", "password": "x" * 20}
+    headers = {"X-Forwarded-For": f"203.0.113.{number}"}
+    answer = app.test_client().post("/auth/v1/token?grant_type=password", json=body, headers=headers)
+    assert answer.status_code in (400, 429, 503), answer.text
+    return answer.status_code
+
+def memory(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1])
+
+before = memory("VmRSS")
+with ThreadPoolExecutor(32) as pool:
+    statuses = list(pool.map(sign_in, range(32)))
+    after = memory("VmRSS")
+print(statuses.count(400), memory("VmHWM") - before, after - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
+def test_sign_ins_in_any_starter_give_their_memory_back(tmp_path: Path) -> None:
+    """The application itself bounds the heap: a starter without settings of the allocator kept each hash."""
+    words = [sys.executable, "-c", SIGN_INS_SCRIPT, databases.url(tmp_path / "a.db")]
+    result = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    hashed, peak_kib, kept_kib = map(int, result.stdout.split())
+    assert hashed >= 1
+    assert peak_kib < 100 << 10, result.stdout
+    assert kept_kib < 40 << 10, result.stdout
 
 
 @pytest.mark.server("a file needs nothing of it")

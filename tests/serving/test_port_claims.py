@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from serving.start import ports
+from serving.start import checks
 from tests.support.minimal_server import (
     APPLICATION,
     PROJECT,
@@ -59,21 +59,21 @@ def test_one_of_several_servers_started_at_one_port_serves(tmp_path):
 
 @pytest.mark.parametrize("has_abstract_sockets", [True, False])
 def test_claim_is_exclusive_and_ends_with_its_holder(tmp_path, monkeypatch, has_abstract_sockets):
-    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", has_abstract_sockets and sys.platform == "linux")
+    monkeypatch.setattr(checks, "HAS_ABSTRACT_SOCKETS", has_abstract_sockets and sys.platform == "linux")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     port, other = free_port(), free_port()
     read, write = os.pipe()
     if not (holder := os.fork()):
-        ports.PortClaims().claim([("127.0.0.1", port), "/a/path"])
+        checks.PortClaims().claim([("127.0.0.1", port), "/a/path"])
         os.write(write, b"1")
         time.sleep(60)
         os._exit(0)
     assert os.read(read, 1) == b"1"
-    claims = ports.PortClaims()
+    claims = checks.PortClaims()
 
-    with pytest.raises(ports.PortTaken, match=f"has port {port}, or is just starting there"):
+    with pytest.raises(checks.PortTaken, match=f"has port {port}, or is just starting there"):
         claims.claim([(ANY_ADDRESS, other), (ANY_ADDRESS, port)])
-    ports.PortClaims().claim([("127.0.0.1", other)])  # the failed claim kept no port
+    checks.PortClaims().claim([("127.0.0.1", other)])  # the failed claim kept no port
     os.kill(holder, signal.SIGKILL)
     os.waitpid(holder, 0)
 
@@ -89,14 +89,14 @@ def test_server_keeps_its_port_over_a_reload(tmp_path):
         for number in (signal.SIGHUP, signal.SIGUSR2):
             server.process.send_signal(number)
             time.sleep(0.3)
-            with pytest.raises(ports.PortTaken):
-                ports.PortClaims().claim([("127.0.0.1", server.port)])
+            with pytest.raises(checks.PortTaken):
+                checks.PortClaims().claim([("127.0.0.1", server.port)])
         await_answer(server)
 
         server.process.kill()
         server.process.wait(5)
 
-        claimed = ports.PortClaims()
+        claimed = checks.PortClaims()
         claimed.claim([("127.0.0.1", server.port)])
         claimed.release()
         take_lock_when_free(server.database).release()
@@ -109,11 +109,11 @@ def test_port_is_claimed_by_a_file_without_unix_sockets(tmp_path, monkeypatch):
         raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(ports.socket, "socket", fail)
-    first, second = ports.PortClaims(), ports.PortClaims()
+    monkeypatch.setattr(checks.socket, "socket", fail)
+    first, second = checks.PortClaims(), checks.PortClaims()
     first.claim([(ANY_ADDRESS, 8_000)])
 
-    with pytest.raises(ports.PortTaken, match="has port 8000, or is just starting there"):
+    with pytest.raises(checks.PortTaken, match="has port 8000, or is just starting there"):
         second.claim([("127.0.0.1", 8_000)])
 
     first.release()
@@ -122,8 +122,8 @@ def test_port_is_claimed_by_a_file_without_unix_sockets(tmp_path, monkeypatch):
 
 
 def test_failed_claim_is_reported_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(ports, "HAS_ABSTRACT_SOCKETS", False)
+    monkeypatch.setattr(checks, "HAS_ABSTRACT_SOCKETS", False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
 
-    with pytest.raises(ports.PortTaken, match=r"^port 8000 cannot be claimed: No such file"):
-        ports.PortClaims().claim([("127.0.0.1", 8_000)])
+    with pytest.raises(checks.PortTaken, match=r"^port 8000 cannot be claimed: No such file"):
+        checks.PortClaims().claim([("127.0.0.1", 8_000)])

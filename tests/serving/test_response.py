@@ -8,12 +8,12 @@ import types
 import pytest
 from gunicorn.http.wsgi import FileWrapper, Response
 
-from serving.worker import response
-from serving.worker.response import SingleWriteResponse
+from serving.worker import connection
+from serving.worker.connection import SingleWriteResponse
 
 HEADERS = [("Content-Type", "application/json"), ("Content-Length", "5")]
 CHUNKED = HEADERS[:1]
-LARGE = b"x" * (response.COPY_BYTES_MAX + 1)
+LARGE = b"x" * (connection.COPY_BYTES_MAX + 1)
 
 
 class RecordingSocket:

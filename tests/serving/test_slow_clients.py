@@ -8,26 +8,24 @@ import os
 import selectors
 import signal
 import socket
-import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
-from serving.worker import limits
+from serving.worker import connection as limits
 from tests.durability.served import Served, serving
 from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
-from tests.support.raw import RawResponse, answers, connect, exchange, read_to_end
-from tests.support.waiting import TIMED, until
+from tests.support.raw import RawResponse, answers, connect, count_unanswered, exchange, read_to_end
+from tests.support.waiting import until
 
 pytestmark = [RUNNING_SERVICE, pytest.mark.slow]
 
 MIB = 1 << 20
 CONNECTIONS = 400
-SECONDS = 8.0
 BODY = b"x" * 65_536
 LIVE = b"GET /live HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -57,9 +55,8 @@ DRIPS: dict[str, tuple[bytes, int]] = {
 """The first bytes of each connection, and the number of bytes every 100 ms afterwards."""
 
 
-@TIMED
 @pytest.mark.parametrize("kind", DRIPS)
-def test_400_dripping_connections_do_not_slow_other_requests(service: Served, kind: str) -> None:
+def test_requests_are_answered_while_400_connections_drip(service: Served, kind: str) -> None:
     first, size = DRIPS[kind]
     before, stop = memory_of(service), threading.Event()
     with contextlib.ExitStack() as crowd:
@@ -75,21 +72,15 @@ def test_400_dripping_connections_do_not_slow_other_requests(service: Served, ki
 
         dripper = threading.Thread(target=drip)
         dripper.start()
-        seconds, ends = [], time.monotonic() + SECONDS
         try:
-            while time.monotonic() < ends:
-                for who, path in (("nobody", "/live"), ("ada", CHEAP_READ)):
-                    began = time.monotonic()
-                    assert ask(service, who, "GET", path).status == 200
-                    seconds.append(time.monotonic() - began)
-                time.sleep(0.02)
+            for who, path in [("nobody", "/live"), ("ada", CHEAP_READ)] * 10:
+                assert ask(service, who, "GET", path).status == 200
+            assert count_unanswered(connections) == CONNECTIONS
             growth = memory_of(service) - before
         finally:
             stop.set()
             dripper.join()
 
-    assert statistics.median(seconds) < 0.1
-    assert max(seconds) < 1
     assert growth < 100 * MIB
 
 
@@ -100,12 +91,6 @@ def refused(received: bytes, status: int) -> RawResponse:
     return answer
 
 
-def in_seconds(task: Callable[[], bytes]) -> tuple[bytes, float]:
-    began = time.monotonic()
-    return task(), time.monotonic() - began
-
-
-@TIMED
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -123,11 +108,8 @@ def in_seconds(task: Callable[[], bytes]) -> tuple[bytes, float]:
         pytest.param(posted("service", 20 * MIB, "Expect: 100-continue\r\n"), 413, id="expect"),
     ],
 )  # fmt: skip
-def test_refused_request_is_closed_at_once_without_its_body(service: Served, sent: bytes, status: int) -> None:
-    received, seconds = in_seconds(lambda: exchange(service.port, sent))
-
-    refused(received, status)
-    assert seconds < 1
+def test_refused_request_is_closed_without_its_body(service: Served, sent: bytes, status: int) -> None:
+    refused(exchange(service.port, sent), status)
 
 
 def test_refusal_under_auth_has_gotrue_keys(service: Served) -> None:
@@ -140,14 +122,14 @@ def test_refusal_under_auth_has_gotrue_keys(service: Served) -> None:
     assert "msg" in answer.json
 
 
-@TIMED
 def test_body_below_the_minimum_rate_gets_408(service: Served) -> None:
     with connect(service.port) as connection:
         connection.sendall(posted("service", 65_536) + b"[")
-        received, seconds = in_seconds(lambda: read_to_end(connection))
+        began = time.monotonic()
+        received = read_to_end(connection)
 
     refused(received, 408)
-    assert limits.BODY_GRACE_SECONDS <= seconds < limits.BODY_GRACE_SECONDS + 2
+    assert time.monotonic() - began >= limits.BODY_GRACE_SECONDS
 
 
 def test_partial_bodies_beyond_the_shared_limit_get_503(service: Served) -> None:

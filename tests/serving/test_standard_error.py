@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from serving import standard_error
-from serving.standard_error import LineHandler
+from serving import logging as standard_error
+from serving.logging import LineHandler
 from tests.durability.served import PROJECT, serving
 from tests.http.service import ask, served_over
 from tests.support.waiting import until

@@ -18,9 +18,9 @@ from pathlib import Path
 import click
 import pytest
 
-from engine.storage.server_lock import AlreadyServed, ServingLock, is_served
+from engine.storage.database import AlreadyServed, ServingLock, is_served
 from serving import shutdown as stop
-from serving.start import checks as start
+from serving.start import checks
 from tests.support.minimal_server import (
     PROJECT,
     SIMPLE_REQUEST,
@@ -93,10 +93,10 @@ def test_start_without_a_temporary_directory_is_refused(monkeypatch):
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.gettempdir", fail)
-    start.require_temporary_directory("/a/place")
+    checks.require_temporary_directory("/a/place")
 
-    with pytest.raises(start.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"):
-        start.require_temporary_directory(None)
+    with pytest.raises(checks.StartRefused, match=r"^there is no directory for .*TMPDIR \(No usable"):
+        checks.require_temporary_directory(None)
 
 
 @pytest.mark.parametrize("is_existing", [True, False])
@@ -272,7 +272,7 @@ def require_check(lock: ServingLock, output: str = "", end: object = 0) -> None:
             raise end
         sys.exit(end)
 
-    start.require_usable(lock, check)
+    checks.require_usable(lock, check)
 
 
 @pytest.mark.parametrize(
@@ -289,51 +289,51 @@ def require_check(lock: ServingLock, output: str = "", end: object = 0) -> None:
 )
 def test_failed_check_prevents_the_start(tmp_path, output, end, expected):
     database = tmp_path / "walkthrough.db"
-    lock = start.claim(database)
+    lock = checks.claim(database)
 
-    with pytest.raises(start.StartRefused, match=f"^the check at the start failed: {expected}$"):
+    with pytest.raises(checks.StartRefused, match=f"^the check at the start failed: {expected}$"):
         require_check(lock, output, end)
-    assert not start.claim(database).found_unclean
+    assert not checks.claim(database).found_unclean
 
 
 def test_check_after_an_unclean_stop_decides(tmp_path):
     database = tmp_path / "walkthrough.db"
     ServingLock.take(database).abandon()
 
-    lock = start.claim(database)
-    with pytest.raises(start.StartRefused):
+    lock = checks.claim(database)
+    with pytest.raises(checks.StartRefused):
         require_check(lock, "row 5 missing", 1)
 
-    lock = start.claim(database)
+    lock = checks.claim(database)
     assert lock.found_unclean
     require_check(lock, "sound")
     lock.release()
-    assert not start.claim(database).found_unclean
+    assert not checks.claim(database).found_unclean
 
 
 def test_check_that_does_not_end_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr(start, "CHECK_SECONDS_MAX", 0.5)
+    monkeypatch.setattr(checks, "CHECK_SECONDS_MAX", 0.5)
     database, name = tmp_path / "walkthrough.db", tmp_path / "name"
-    lock = start.claim(database)
+    lock = checks.claim(database)
 
     def check() -> None:
         name.write_text(str(os.getpid()))
         time.sleep(60)
 
-    with pytest.raises(start.StartRefused, match="the check at the start did not end"):
-        start.require_usable(lock, check)
+    with pytest.raises(checks.StartRefused, match="the check at the start did not end"):
+        checks.require_usable(lock, check)
     with pytest.raises(ProcessLookupError):
         os.kill(int(name.read_text()), 0)
-    assert start.claim(database).found_unclean
+    assert checks.claim(database).found_unclean
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, 0), (0.6, 1)], ids=["soon", "late"])
 def test_slow_check_is_announced_once(tmp_path, monkeypatch, capfd, seconds, expected):
     """The check of a large file takes long, and without a message a user may interrupt it."""
-    monkeypatch.setattr(start, "SILENT_SECONDS_MAX", 0.2)
-    lock = start.claim(tmp_path / "walkthrough.db")
+    monkeypatch.setattr(checks, "SILENT_SECONDS_MAX", 0.2)
+    lock = checks.claim(tmp_path / "walkthrough.db")
 
-    start.require_usable(lock, lambda: time.sleep(seconds), "the check after an unclean stop")
+    checks.require_usable(lock, lambda: time.sleep(seconds), "the check after an unclean stop")
 
     line = "walkthrough: the check after an unclean stop is running: it may take 600 seconds\n"
     assert capfd.readouterr().err == line * expected
@@ -346,7 +346,7 @@ def test_check_runs_beside_many_open_files():
     for descriptor in copies[-20:]:
         os.close(descriptor)
     try:
-        assert start.run_in_child(lambda: print("sound"), 10) == (0, "sound\n")
+        assert checks.run_in_child(lambda: print("sound"), 10) == (0, "sound\n")
     finally:
         for descriptor in copies[:-20]:
             os.close(descriptor)
@@ -356,8 +356,8 @@ def test_check_runs_no_exit_handler_of_its_parent(tmp_path):
     lock_file = tmp_path / "ended"  # a file, since the child has its own memory
     atexit.register(lock_file.touch)
     try:
-        assert start.run_in_child(lambda: None, 10) == (0, "")
-        assert start.run_in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
+        assert checks.run_in_child(lambda: None, 10) == (0, "")
+        assert checks.run_in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), 10)[0] == -9
     finally:
         atexit.unregister(lock_file.touch)
     assert not lock_file.exists()

@@ -6,9 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import statistics
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -19,15 +17,14 @@ import pytest
 from tests.durability.served import Served, serving
 from tests.http.service import CHEAP_READ, RUNNING_SERVICE, ask, head_lines, served_over
 from tests.support import tokens
-from tests.support.raw import answers, connect, exchange, read_to_end
+from tests.support.raw import answers, connect, count_unanswered, exchange, read_to_end
 from tests.support.storage import PDF, RENDER, at
-from tests.support.waiting import TIMED, until
+from tests.support.waiting import until
 
 pytestmark = [RUNNING_SERVICE, pytest.mark.slow]
 
 MIB = 1 << 20
-SLOW_UPLOADS = 50
-SECONDS = 8.0
+SLOW_UPLOADS = 90  # more than threads
 LARGE = PDF + b"x" * (20 * MIB - len(PDF))
 
 
@@ -61,8 +58,7 @@ def held_descriptors(service: Served) -> int:
     return found
 
 
-@TIMED
-def test_F10_50_slow_uploads_delay_no_other_request(service: Served) -> None:
+def test_F10_requests_are_answered_while_90_slow_uploads_arrive(service: Served) -> None:
     stop = threading.Event()
     with contextlib.ExitStack() as crowd:
         connections = [crowd.enter_context(connect(service.port)) for _ in range(SLOW_UPLOADS)]
@@ -77,21 +73,15 @@ def test_F10_50_slow_uploads_delay_no_other_request(service: Served) -> None:
 
         dripper = threading.Thread(target=drip)
         dripper.start()
-        seconds, ends = [], time.monotonic() + SECONDS
         try:
             until(lambda: held_descriptors(service) == SLOW_UPLOADS)
-            while time.monotonic() < ends:
-                for who, path in (("nobody", "/live"), ("ada", CHEAP_READ)):
-                    began = time.monotonic()
-                    assert ask(service, who, "GET", path).status == 200
-                    seconds.append(time.monotonic() - began)
-                time.sleep(0.02)
+            for who, path in [("nobody", "/live"), ("ada", CHEAP_READ)] * 10:
+                assert ask(service, who, "GET", path).status == 200
+            assert count_unanswered(connections) == SLOW_UPLOADS
         finally:
             stop.set()
             dripper.join()
 
-    assert statistics.median(seconds) < 0.1
-    assert max(seconds) < 1
     until(lambda: held_descriptors(service) == 0)
     assert files_of(service) == []
 
@@ -139,7 +129,6 @@ def peak_memory_of(service: Served) -> int:
     return sum(int(line.split()[1]) * 1_024 for text in texts for line in text.splitlines() if "VmHWM" in line)
 
 
-@TIMED
 @pytest.mark.parametrize(
     ("who", "fields", "status"),
     [
@@ -152,7 +141,6 @@ def peak_memory_of(service: Served) -> int:
 )
 def test_F11_upload_is_refused_at_its_head(service: Served, who: str, fields: dict, status: int) -> None:
     origin = {"Origin": "http://localhost:1"}
-    began = time.monotonic()
 
     received = exchange(service.port, uploaded("inspections/1/refused.pdf", who, **{**origin, **fields}))
 
@@ -160,7 +148,6 @@ def test_F11_upload_is_refused_at_its_head(service: Served, who: str, fields: di
     assert (answer.status, answer.headers["connection"]) == (status, "close")
     assert set(answer.json) == {"statusCode", "code", "error", "message"}
     assert answer.headers["access-control-allow-origin"] == origin["Origin"]
-    assert time.monotonic() - began < 3
 
 
 def test_signed_upload_is_refused_at_its_head(service: Served) -> None:
@@ -172,7 +159,6 @@ def test_signed_upload_is_refused_at_its_head(service: Served) -> None:
     assert (answer.status, answer.json["code"]) == (400, "InvalidSignature")
 
 
-@TIMED
 def test_upload_below_the_minimum_rate_gets_408_and_leaves_no_file(service: Served) -> None:
     before = files_of(service)
     with connect(service.port) as connection:

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from serving.worker import limits
-from serving.worker.connection import ClientConnection
-from serving.worker.refusal import Refused
-from serving.worker.request import BufferedRequest
+from serving.worker import connection as limits
+from serving.worker.connection import BufferedRequest, ClientConnection, Refused
 from tests.serving.test_head_cache import SETTINGS
 
 MIB = 1 << 20

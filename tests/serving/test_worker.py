@@ -16,7 +16,8 @@ from http.client import HTTPConnection
 
 import pytest
 
-from serving.worker import limits, refusal
+from serving.worker import connection as limits
+from serving.worker import connection as refusal
 from tests.support.minimal_server import SHIPPED_DEADLINES_APPLICATION, SIMPLE_REQUEST, Server, is_answering, serving
 from tests.support.raw import answers, count_unanswered, read_to_end
 from tests.support.waiting import until

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.interface.faults import DiskFailed, DiskFull, Locked, LockTimeout, NotCommitted, TimedOut
-from engine.interface.transaction import Transaction
-from engine.query.constraints import UniqueViolation
-from engine.storage import commit_group, writer_lock
+from engine.interface.database import DiskFailed, DiskFull, Locked, LockTimeout, NotCommitted, TimedOut, Transaction
+from engine.query.catalog import UniqueViolation
+from engine.storage import writer_lock
 from tests.storage.writers import COSTLY_WRITE, FOREVER, INSERT, Work, first, insert, names
 from tests.support.waiting import until
 
@@ -161,8 +160,8 @@ def test_a_member_that_loses_the_transaction_reports_why_and_the_others_may_retr
 
 
 def test_a_member_that_cannot_be_rolled_back_loses_the_transaction(database, disk, writers, monkeypatch):
-    half_undone = replace(commit_group.NESTED, roll_back=("ROLLBACK TO nowhere",))
-    monkeypatch.setattr(commit_group, "NESTED", half_undone)
+    half_undone = replace(writer_lock.NESTED, roll_back=("ROLLBACK TO nowhere",))
+    monkeypatch.setattr(writer_lock, "NESTED", half_undone)
 
     def fail(transaction: Transaction) -> None:
         transaction.run(INSERT, ("half",))
@@ -189,7 +188,7 @@ def test_a_write_that_is_not_brief_does_not_join(database, disk, writers):
 
 
 def test_a_group_has_at_most_members_max_members(database, disk, writers, monkeypatch):
-    monkeypatch.setattr(commit_group, "MEMBERS_MAX", 2)
+    monkeypatch.setattr(writer_lock, "MEMBERS_MAX", 2)
     with first(database):
         for name in ("a", "b", "c", "d"):
             writers.enqueue(name)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.interface.faults import DiskFailed, Locked
-from engine.interface.transaction import Transaction
+from engine.interface.database import DiskFailed, Locked, Transaction
 from engine.storage import sqlite
 from engine.storage.database import SqliteDatabase
 from engine.storage.sqlite import driver

@@ -4,12 +4,14 @@ import errno
 import hashlib
 import os
 import pathlib
+import shutil
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
-from inspections.faults import NoRoomForFile
+from inspections.faults import FilesUnavailable, NoRoomForFile
 from inspections.files import store as store_module
 from inspections.files.store import FileStore, KeptBytes, measure
 from inspections.files.uploads import FileLimits, is_sweep_due, keep_upload, sweep
@@ -29,6 +31,7 @@ def kept(store: FileStore, content: bytes = b"content") -> KeptBytes:
     temporary.write_bytes(content)
     found = measure(temporary)
     store.keep(temporary, found)
+    temporary.unlink()
     return found
 
 
@@ -81,7 +84,7 @@ def test_bytes_are_synced_before_they_have_a_name(store: FileStore, monkeypatch:
 
 def test_new_folders_are_synced_into_their_parents(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[pathlib.Path] = []
-    monkeypatch.setattr(store_module, "sync_folder", synced.append)
+    monkeypatch.setattr(store_module, "sync", synced.append)
     store.prepare()
 
     assert {store.folder, store.folder.parent, store.folder.parent.parent} <= set(synced)
@@ -103,12 +106,37 @@ def test_full_disk_is_no_room(store: FileStore, monkeypatch: pytest.MonkeyPatch)
 def test_folder_that_cannot_be_written_is_reported(tmp_path: pathlib.Path, store: FileStore) -> None:
     (tmp_path / "file").write_text("")
 
-    assert store.is_writable()
+    assert store.problem() is None
     assert not store.folder.exists()
     store.prepare()
-    assert store.is_writable()
+    assert store.problem() is None
     assert list(store.incoming.iterdir()) == []
-    assert not FileStore(tmp_path / "file" / "files").is_writable()
+    assert FileStore(tmp_path / "file" / "files").problem() == "the folder of files cannot be written"
+
+
+def test_folder_that_is_gone_is_not_made_anew(store: FileStore, tmp_path: pathlib.Path) -> None:
+    """As a disk that is no longer mounted, whose place is an empty folder or none."""
+    store.prepare()
+    for is_gone in (False, True):
+        shutil.rmtree(store.folder)
+        if not is_gone:
+            store.folder.mkdir()
+        assert store.problem() == "the folder of files is missing"
+        for attempt in (store.prepare, store.new_temporary):
+            with pytest.raises(FilesUnavailable):
+                attempt()
+        assert [*store.folder.iterdir()] == [] if not is_gone else not store.folder.exists()
+
+    store.incoming.mkdir(parents=True)
+    store.new_temporary()
+    assert store.problem() is None
+
+
+def test_almost_full_disk_of_files_is_reported(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.prepare()
+    monkeypatch.setattr(store_module.shutil, "disk_usage", lambda path: SimpleNamespace(free=(64 << 20) - 1))
+
+    assert store.problem() == "the disk of files is almost full"
 
 
 # Sweeping
@@ -124,7 +152,7 @@ def test_sweep_removes_old_bytes_without_a_row(ada: Files, store: FileStore) -> 
     orphan, young = kept(store), kept(store, b"young")
     for sha256 in (used.sha256, orphan.sha256):
         age(store.path(sha256))
-    thumbnails = [store.thumbnail_path(each, 160) for each in (used.sha256, orphan.sha256)]
+    thumbnails = [store.thumbnail_path(used.id, each, 160) for each in (used.sha256, orphan.sha256)]
     for path in thumbnails:
         path.write_bytes(b"small")
     left, arriving = store.new_temporary(), store.new_temporary()
@@ -140,9 +168,9 @@ def test_bytes_of_a_new_upload_are_young_again(ada: Files, store: FileStore) -> 
     age(store.path(kept(store, image_bytes()).sha256))
     chosen = store.abandoned()
     row = ada.put(f"inspections/{FAILED}/x.jpg", image_bytes())
-    store.remove(row.sha256)
 
     assert chosen == [row.sha256]
+    assert store.set_aside(row.sha256, store_module.ORPHAN_SECONDS) is None
     assert store.has(row.kept)
 
 

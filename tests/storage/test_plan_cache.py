@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from engine.current import database
+from engine.open import database
 from engine.query.read.plan import plan_read
 from engine.query.shape import LARGE_NAME_CHARACTERS, LARGE_SIZE
 from engine.storage import sqlite

@@ -6,9 +6,9 @@ import pathlib
 
 import pytest
 
-from engine.current import database
-from engine.storage import slow_statements
-from engine.storage.slow_statements import PAUSE_SECONDS_MAX, SLOW_STATEMENTS, SlowStatements
+from engine.open import database
+from engine.storage import sqlite
+from engine.storage.sqlite import PAUSE_SECONDS_MAX, SLOW_STATEMENTS, SlowStatements
 from tests.support.signin import open_service
 
 SLOW_QUERY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT max(i) FROM n"
@@ -32,7 +32,7 @@ class ManualClock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     manual = ManualClock()
-    monkeypatch.setattr(slow_statements, "time", manual)
+    monkeypatch.setattr(sqlite, "time", manual)
     return manual
 
 

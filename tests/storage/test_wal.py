@@ -10,7 +10,7 @@ from itertools import count, islice
 
 import pytest
 
-from engine.interface.faults import DiskFailed
+from engine.interface.database import DiskFailed
 from engine.storage import sqlite, wal
 from engine.storage.database import SqliteDatabase
 from tests.durability.facts import names, put
@@ -250,6 +250,7 @@ class LateEvent(threading.Event):
 def test_a_stop_at_the_end_of_a_pause_is_not_missed(database, monkeypatch):
     monkeypatch.setattr(wal, "IDLE_SECONDS", 60.0)
     checkpointer = database.checkpointer
+    checkpointer.stop()  # the thread of an earlier commit would clear `written`, too
     checkpointer.written.set()
     thread = threading.Thread(target=checkpointer.run, args=(LateEvent(checkpointer),), daemon=True)
     thread.start()

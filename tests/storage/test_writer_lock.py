@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.interface.faults import DiskFailed, LockTimeout
-from engine.storage import writer_lock as module
+from engine.interface.database import DiskFailed, LockTimeout
+from engine.storage import writer_lock
 from engine.storage.writer_lock import WriterLock
 from tests.support.waiting import until
 
@@ -74,7 +74,7 @@ def test_threads_of_one_process_get_the_lock_in_their_order(ours: WriterLock) ->
 def test_the_file_lock_stays_in_one_process_for_a_run(
     monkeypatch: pytest.MonkeyPatch, ours: WriterLock, theirs: WriterLock
 ) -> None:
-    monkeypatch.setattr(module, "RUN_SECONDS_MAX", FOREVER)
+    monkeypatch.setattr(writer_lock, "RUN_SECONDS_MAX", FOREVER)
     holders = Holders()
 
     with ours.held(FOREVER):
@@ -88,8 +88,8 @@ def test_the_file_lock_stays_in_one_process_for_a_run(
 def test_the_end_of_a_run_gives_the_file_lock_to_another_process(
     monkeypatch: pytest.MonkeyPatch, ours: WriterLock, theirs: WriterLock
 ) -> None:
-    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
-    monkeypatch.setattr(module, "YIELD_SECONDS", 0.2)
+    monkeypatch.setattr(writer_lock, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(writer_lock, "YIELD_SECONDS", 0.2)
     holders = Holders()
 
     with ours.held(FOREVER):
@@ -100,8 +100,8 @@ def test_the_end_of_a_run_gives_the_file_lock_to_another_process(
 
 
 def test_a_process_without_waiting_threads_never_yields(monkeypatch: pytest.MonkeyPatch, ours: WriterLock) -> None:
-    monkeypatch.setattr(module, "RUN_SECONDS_MAX", -1.0)
-    monkeypatch.setattr(module, "YIELD_SECONDS", FOREVER)
+    monkeypatch.setattr(writer_lock, "RUN_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(writer_lock, "YIELD_SECONDS", FOREVER)
 
     for _ in range(5):
         with ours.held(1.0):
@@ -185,7 +185,7 @@ def test_a_thread_that_blocks_during_close_leaves_other_descriptors_alone(
 def test_a_file_that_cannot_be_locked_is_reported_and_the_lock_stays_free(
     monkeypatch: pytest.MonkeyPatch, ours: WriterLock
 ) -> None:
-    here, lock_file = threading.current_thread(), module.fcntl.flock
+    here, lock_file = threading.current_thread(), writer_lock.fcntl.flock
 
     def refuse(descriptor: int, operation: int) -> None:
         if threading.current_thread() is not here:  # a helper thread of an earlier test
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_locked_is_reported_and_the_lock_stays_free(
         raise OSError(errno.ENOLCK, "No locks available")
 
     with monkeypatch.context() as patched:
-        patched.setattr(module.fcntl, "flock", refuse)
+        patched.setattr(writer_lock.fcntl, "flock", refuse)
         with pytest.raises(DiskFailed, match="No locks available"), ours.held(FOREVER):
             pass
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine.interface.transaction import Transaction
+from engine.interface.database import Transaction
 from engine.storage import sqlite
 from engine.storage.database import SqliteDatabase
 from tests.support.waiting import until

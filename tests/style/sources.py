@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDERS = (
-    ".ci", "access", "bench", "bin", "demo", "docs", "engine", "inspections", "models",
+    ".ci", "access", "bench", "bin", "demo", "docs", "engine", "inspections", "models", "postgres",
     "requirements", "routes", "serving", "tests",
 )  # fmt: skip
 SKIPPED = {".cache", ".hypothesis", "__pycache__", "node_modules"}

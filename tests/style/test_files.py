@@ -12,10 +12,10 @@ from tests.style import structure
 from tests.style.sources import files, name, nodes
 
 OTHER_FOLDERS = {"bench", "demo", "tests"}
-PRODUCT_LINES_MAX = 50_000
-PRODUCT_MODULES_MAX = 360
+PRODUCT_LINES_MAX = 55_000
+PRODUCT_MODULES_MAX = 250
 BENCHMARK_LINES_MAX = 1_800
-FILE_LINES_MAX = 400
+FILE_LINES_MAX = 600
 
 NAMED_BY_PATTERN = re.compile(
     r"\.gitignore|conftest\.py|__(?:init|main)__\.py|package\.json|pyproject\.toml|test_.*\.py|.*\.test\.js"
@@ -43,7 +43,7 @@ def test_benchmark_keeps_its_size() -> None:
     assert sum(lines(path) for path in files(".py") if folder(path) == "bench") <= BENCHMARK_LINES_MAX
 
 
-def test_files_have_at_most_400_lines() -> None:
+def test_files_have_at_most_600_lines() -> None:
     assert [name(path) for path in files(".py") if lines(path) > FILE_LINES_MAX] == []
 
 

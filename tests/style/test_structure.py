@@ -15,15 +15,13 @@ from access.policy import POLICIES, AccessRule
 from access.roles import GRANT_PROFILES, GrantProfile, Role
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
-from engine.query.read import operators
+from engine.query.read import expressions
 from engine.query.read.planner import Planner, UnguardedRelation
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models import RESOURCES
-from models.errors import Fault
-from routes.functions.registry import FUNCTIONS
-from routes.gotrue import errors as gotrue_errors
-from routes.postgrest import conditions, errors
-from routes.storage import errors as storage_errors
+from models.types import Fault
+from routes.functions.rpc import FUNCTIONS
+from routes.postgrest import querystring
 from tests.style import structure
 from tests.style.sources import files, name, nodes
 
@@ -32,29 +30,31 @@ WEB_IMPORTERS = {
     "app.py",
     "gunicorn.conf.py",
     "models/fields.py",
-    "engine/current.py",
-    "access/request_state.py",
+    "engine/open.py",
+    "access/session.py",
     "access/decorators.py",
 }
 """The files outside of `routes/` that import Flask."""
 
 WEB_FREE = ("routes/postgrest/",)
-IMPORTED_LATER = {"gunicorn.conf.py"}  # the application, after gunicorn's fork
+IMPORTED_LATER = {
+    "gunicorn.conf.py",  # the application, after gunicorn's fork
+    "serving/__main__.py",  # the demonstration, if it is served
+}
 ROLE_NAMES = {"access/policy.py", "access/predicates.py", "access/roles.py", "access/assignments.py"}
 """The files that name a role."""
 
 SHARED_FUNCTIONS_MAX = 30
 
-MAPPED_ELSEWHERE = {
-    # By the console
-    "EditConflict", "InvalidFormToken", "InvalidKioskDisplay", "KioskDisplayNotFound", "KioskTokenRequired",
-    "SignInRequired", "TooManyDownloads", "TooManyRows",
-    # By its subclasses
+WITHOUT_CODE = {
+    # The console answers them with a page
+    "KioskTokenRequired", "SignInRequired",
+    # Its subclasses have codes
     "ConstraintViolation",
-    # By commands
-    "InvalidArchive", "InvalidDatabaseUrl", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
+    # Commands print them
+    "InvalidArchive", "NoSuchUser", "TargetNotEmpty", "CopyMismatch",
 }  # fmt: skip
-"""Errors that no table of a wire language maps to a status."""
+"""Errors with neither a code nor a status."""
 
 
 def product() -> list[Path]:
@@ -123,10 +123,16 @@ def test_only_the_engine_opens_sqlite() -> None:
     assert importers == {"engine/storage/sqlite.py"}
 
 
+def test_the_second_engine_is_loaded_by_name_only() -> None:
+    importers = {name(path) for path in product() if "postgres" in packages_imported(path)}
+
+    assert {importer for importer in importers if not importer.startswith(("postgres/", "bench/"))} == set()
+
+
 def test_only_its_package_imports_psycopg() -> None:
     importers = {name(path) for path in product() if "psycopg" in packages_imported(path)}
 
-    assert {Path(importer).parent.as_posix() for importer in importers} <= {"engine/postgres", "bench"}
+    assert {Path(importer).parent.as_posix() for importer in importers} <= {"postgres", "bench"}
 
 
 def packages_imported(path: Path) -> set[str]:
@@ -174,20 +180,18 @@ def subclasses(of: type[Fault]) -> set[type[Fault]]:
     return {each for direct in of.__subclasses__() for each in (direct, *subclasses(direct))}
 
 
-def test_every_error_class_has_a_status() -> None:
-    """An error without a status is answered as an internal error."""
+def test_every_error_class_has_a_code() -> None:
+    """An error without a code is answered as an internal error."""
     for module in structure.modules():
-        if structure.package(module) in {"models", "engine", "access", "inspections", "routes"}:
+        if structure.package(module) in {"models", "engine", "postgres", "access", "inspections", "routes"}:
             import_module(module)
-    mapped = errors.STATUSES.keys() | gotrue_errors.STATUSES.keys() | storage_errors.STATUSES.keys()
-
-    unmapped = {
+    codeless = {
         each.__name__
         for each in subclasses(Fault)
-        if structure.package(each.__module__) != "tests" and not mapped & {*each.__mro__}
+        if structure.package(each.__module__) != "tests" and each.code == Fault.code and each.status is None
     }
 
-    assert unmapped == MAPPED_ELSEWHERE
+    assert codeless == WITHOUT_CODE
 
 
 def test_app_with_an_unmarked_view_does_not_start() -> None:
@@ -209,10 +213,10 @@ def test_every_function_names_its_roles() -> None:
 
 def test_parser_and_engine_have_the_same_operators() -> None:
     """The parser limits the length of a pattern, so both name the same pattern operators as well."""
-    known = operators.OPERATORS.keys() | operators.UNSUPPORTED_SYMBOLS.keys()
+    known = expressions.OPERATORS.keys() | expressions.UNSUPPORTED_SYMBOLS.keys()
 
-    assert known | {"in", "is"} == conditions.OPERATOR_NAMES
-    assert {operator for operator, each in operators.OPERATORS.items() if each.text_only} == conditions.PATTERNS
+    assert known | {"in", "is"} == querystring.OPERATOR_NAMES
+    assert {operator for operator, each in expressions.OPERATORS.items() if each.text_only} == querystring.PATTERNS
 
 
 @pytest.mark.parametrize("profile", GRANT_PROFILES.values(), ids=map(str, range(len(GRANT_PROFILES))))

@@ -7,8 +7,8 @@ from tests.support import oracle
 COLUMNS = {table: tuple(catalog().relations[table].attributes) for table in RESOURCES}
 
 TABLES_WITH_RULES = (
-    "building_details", "calibration_checks", "xrf_instruments", "xrf_limits", "schedules", "inspection_plans",
-    "findings", "finding_events",
+    "building_details", "calibration_checks", "xrf_instruments", "xrf_limits", "lead_standards", "schedules",
+    "inspection_plans", "deadline_rules", "findings", "finding_events",
 )  # fmt: skip
 """The tables of inspections/, whose writes have further effects or decide them. tests/inspections covers them."""
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from flask import Flask
@@ -106,6 +110,40 @@ class StepCounter:
 
     def end(self, connection: Connection) -> None:
         connection.driver_connection.set_progress_handler(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The result of a call, the lines of Python that ran for it, and the steps of SQLite's engine. Each turn of a loop
+    counts, also in a comprehension. A server's steps are not counted."""
+
+    result: object
+    lines: int
+    steps: int
+
+
+def work_of(app: Flask, run: Callable[[], object]) -> Work:
+    """Run a read in this thread and count its work, which does not depend on the machine."""
+    lines, counted, database = [0], StepCounter(), app.extensions["walkthrough"]
+
+    def count(frame: FrameType, event: str, argument: object) -> Callable:
+        lines[0] += 1
+        return count
+
+    is_file = isinstance(database, SqliteDatabase)
+    if is_file:
+        with database.connections.checked_out(database.reader) as connection:
+            counted.begin(connection)
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        result = run()
+    finally:
+        sys.settrace(before)
+    if is_file:
+        with database.connections.checked_out(database.reader) as connection:
+            counted.end(connection)
+    return Work(result, lines[0], counted.count)
 
 
 def drop_cached_results(database: SqliteDatabase, *, counts: bool) -> None:

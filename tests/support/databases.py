@@ -48,7 +48,7 @@ def restore_time_limits() -> None:
 def set_time_limits(read_seconds_max: float, write_seconds_max: float) -> None:
     kind: Any = SqliteDatabase
     if SERVER is not None:
-        server: Any = importlib.import_module("engine.postgres.database")
+        server: Any = importlib.import_module("postgres.database")
         server.READ_SECONDS_MAX = read_seconds_max
         kind = server.ServerDatabase
     kind.reading.__defaults__ = (read_seconds_max,)
@@ -298,7 +298,7 @@ def connect_to(name: str) -> Any:
     import psycopg
     import sqlalchemy as sa
 
-    from engine.postgres.session import CONTEXT
+    from postgres.session import CONTEXT
 
     at = sa.make_url(SERVER.format(database=name))
     return psycopg.connect(user=at.username, host=at.query["host"], dbname=name, autocommit=True, context=CONTEXT)

@@ -87,9 +87,8 @@ def main() -> None:
             for statement in ROWS:
                 transaction.run(statement.format(now=now))
     extend()
-    migrations.MIGRATIONS = tuple(
-        replace(each, version=migrations.schema_version() + 1) for each in migrations.read_migrations(FOLDER)
-    )
+    [migration] = migrations.read_migrations(FOLDER)
+    migrations.MIGRATIONS += (replace(migration, version=migrations.schema_version() + 1),)
     for url in (old, new):
         with closing(open_database(url)) as database:
             ensure_schema(database)

@@ -89,7 +89,8 @@ def row_changes(table: str, row: Row, without: tuple[str, ...] = ()) -> Row:
     fixed = (*PROTECTED, *relation.key, *without)
     references = {key.column for key in relation.foreign_keys}
     for attribute in relation.attributes.values():
-        if not attribute.info.service and attribute.name not in (*fixed, *references):
+        is_fixed = attribute.info.service or attribute.info.insert_only or len(attribute.info.allowed_values) == 1
+        if not is_fixed and attribute.name not in (*fixed, *references):
             return {attribute.name: other_value(relation, attribute, 500)}
     raise AssertionError(f"{table} has no plain column")
 
@@ -99,6 +100,10 @@ WRITTEN_BY_SERVICE = {
     "finding_events": ("findings", "finding_id", "id"),
 }
 """By table: the table whose new row creates a row of it, its column that refers to that row, and the column there."""
+
+
+RANGES = (("negative_below", "positive_from"), ("check_low", "check_high"))
+"""Columns of which the first is at most the second."""
 
 
 class RowFactory:
@@ -117,12 +122,20 @@ class RowFactory:
         row = {each.name: plain_value(relation, each, number) for each in plain_attributes(relation)}
         for key in relation.foreign_keys:
             column = relation.attributes[key.column]
-            if column.name in values:
+            if column.name in values or column.info.service:
                 continue
             if column.default is ColumnDefault.CALLER_ID:
                 row[column.name] = None
             else:
                 row[column.name] = self.parent(relation, column.name, key.referred)[key.referred_column]
+        if table == "xrf_limits":
+            row["gun_id"] = self.row("xrf_instruments")["gun_id"]
+        row.pop("confirms_id", None)
+        for low, high in RANGES:
+            if low in row and low in values:
+                row[high] = max(row[high], min(values[low], 100 if low == "negative_below" else 50))
+            if high in row and high in values:
+                row[low] = min(row[low], max(values[high], 0))
         return {**row, **values}
 
     def parent(self, relation: Relation, column: str, referred: str) -> Row:

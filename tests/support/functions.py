@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from routes.functions.registry import FUNCTIONS
+from routes.functions.rpc import FUNCTIONS
 from tests.conftest import ADA, MIA, MOE, ROOT, Response
 
 DASHBOARD = "get_inspections_dashboard_summary_fast"
@@ -20,6 +20,8 @@ SKIP_OCCURRENCE = "skip_occurrence"
 PREVIEW_SCHEDULE = "preview_schedule"
 DUE_SUMMARY = "get_due_summary"
 MOVE_FINDINGS = "move_findings"
+REGRADE_FINDING = "regrade_finding"
+REPORT_DEFECT = "report_defect"
 REINSPECT = "reinspect"
 START_VISIT = "start_visit"
 CLOSE_VISIT = "close_visit"
@@ -49,6 +51,8 @@ VALID_CALLS = {
     PREVIEW_SCHEDULE: {"p_every": 3, "p_unit": "month", "p_first_due": "2026-01-31", "p_count": 4},
     DUE_SUMMARY: {},
     MOVE_FINDINGS: {"p_finding_ids": [1], "p_to": "fixed"},
+    REGRADE_FINDING: {"p_finding_id": 1, "p_severity": "low", "p_note": "n"},
+    REPORT_DEFECT: {"p_building_id": 1, "p_description": "d", "p_severity": "low"},
     REINSPECT: {"p_inspection_id": 2, "p_date_visited": "2025-06-01"},
     START_VISIT: {"p_inspection_id": 4},
     CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
@@ -82,9 +86,9 @@ def with_or_without_prefix(arguments: dict, p: bool) -> dict:
 
 
 def result_of(response: Response) -> object:
-    """Return the result without `generated_at`, and without the id of a new inspection."""
+    """Return the result without `generated_at`, and without the ids of a new inspection and finding."""
     body = response.json
-    changing = ("generated_at", "inspection_id")
+    changing = ("generated_at", "inspection_id", "finding_id")
     return {k: v for k, v in body.items() if k not in changing} if isinstance(body, dict) else body
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.storage.server_lock import AlreadyServed, ServingLock
+from engine.storage.database import AlreadyServed, ServingLock
 from tests.support.ports import free_port
 from tests.support.raw import read_to_end
 from tests.support.waiting import SECONDS_MAX
@@ -23,10 +23,10 @@ SIMPLE_REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 APPLICATION = """
 import time
 
-import serving.worker.limits
+import serving.worker.connection
 
-serving.worker.limits.HEAD_SECONDS_MAX = 1.0
-serving.worker.limits.REQUEST_SECONDS_MAX = 3.0
+serving.worker.connection.HEAD_SECONDS_MAX = 1.0
+serving.worker.connection.REQUEST_SECONDS_MAX = 3.0
 
 
 def app(environ, start_response):

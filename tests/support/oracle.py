@@ -26,12 +26,7 @@ KEYS = {
     "client_manager_inspection_access": ("manager_id", "inspection_id"),
 }
 
-PRIMARY_KEYS = {
-    **KEYS,
-    "building_details": ("building_id",),
-    "inspection_plans": ("inspection_id",),
-    "xrf_limits": ("gun_id", "substrate"),
-}
+PRIMARY_KEYS = {**KEYS, "building_details": ("building_id",), "inspection_plans": ("inspection_id",)}
 """The keys of the tables without a column id."""
 
 # The tables that a client admin may write. A super admin may write all except those of the service. A manager may write
@@ -44,7 +39,9 @@ WRITTEN_BY_ADMINS = {
     "calibration_checks",
     "xrf_instruments",
     "xrf_limits",
+    "lead_standards",
     "schedules",
+    "deadline_rules",
     "findings",
     "users",
     "client_manager_building_access",
@@ -141,9 +138,12 @@ def sees_part_of_building(world, user, row):
 
 
 def sees_instrument(world, user, instrument):
-    """Return whether an admin reads the instrument, or a manager reads an inspection that it may be used in."""
-    if user["role"] == ADMIN:
-        return instrument["client_id"] in (None, user["client_id"])
+    """Return whether the user reads an inspection that names the instrument. Admins also read shared and own ones.
+
+    A limit has the number and the client of its instrument.
+    """
+    if user["role"] == ADMIN and instrument["client_id"] in (None, user["client_id"]):
+        return True
     return any(
         row["gun_id"] == instrument["gun_id"]
         and instrument["client_id"] in (None, client_of_part(world, row))
@@ -159,11 +159,12 @@ def client_of_part(world, row):
     return find(world, "buildings", inspection["building_id"])["client_id"]
 
 
-def sees_limit(world, user, limit):
-    return any(
-        each["gun_id"] == limit["gun_id"] and visible(world, user, "xrf_instruments", each)
-        for each in world["xrf_instruments"]
-    )
+def sees_standard(world, user, standard):
+    return standard["client_id"] in (None, user["client_id"])
+
+
+def sees_rule(world, user, rule):
+    return rule["client_id"] in (None, user["client_id"])
 
 
 def sees_event(world, user, event):
@@ -226,9 +227,11 @@ SEES = {
     "reports_lead": sees_part_of_inspection,
     "calibration_checks": sees_part_of_inspection,
     "xrf_instruments": sees_instrument,
-    "xrf_limits": sees_limit,
+    "xrf_limits": sees_instrument,
+    "lead_standards": sees_standard,
     "schedules": sees_part_of_building,
     "inspection_plans": sees_part_of_inspection,
+    "deadline_rules": sees_rule,
     "findings": sees_part_of_inspection,
     "finding_events": sees_event,
     "inspectors": sees_inspector,
@@ -290,13 +293,8 @@ def permits_new_row(world, user, table, row):
 def is_in_write_scope(world, user, table, row):
     if user["role"] == SUPER:
         return True
-    if table in ("buildings", "xrf_instruments"):
+    if table in ("buildings", "xrf_instruments", "xrf_limits", "lead_standards", "deadline_rules"):
         return row["client_id"] == user["client_id"]
-    if table == "xrf_limits":
-        return any(
-            each["gun_id"] == row["gun_id"] and each["client_id"] == user["client_id"]
-            for each in world["xrf_instruments"]
-        )
     if table in ("inspections", "schedules", "building_details"):
         return owns_building(world, user, row["building_id"])
     if user["role"] == MANAGER:

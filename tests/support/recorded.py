@@ -126,6 +126,8 @@ def without_later_columns(value: object) -> object:
     if isinstance(value, dict):
         if "phone" in value:  # a client, whose address is a later column; that of a building is not
             value = {name: each for name, each in value.items() if name != "address"}
+        if "gun_id" in value:  # a reading, whose time of change is a later column; those of other rows are not
+            value = {name: each for name, each in value.items() if name != "updated_at"}
         return {name: without_later_columns(each) for name, each in value.items() if name not in LATER_COLUMNS}
     return [without_later_columns(each) for each in value] if isinstance(value, list) else value
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from inspections.lead.assessment import Assessed, CheckedReading
+from inspections.lead.classification import Standard, result_counts
 from inspections.reports.content import (
     LEAD_REPORT,
-    STANDARD_MG_CM2,
     LeadReport,
     ReportedBuilding,
     ReportedCheck,
@@ -19,9 +20,10 @@ from inspections.reports.content import (
     pick,
     reported_reading,
 )
-from inspections.reports.rules import CITATIONS
+from inspections.reports.reports import CITATIONS
 
 GUN = 20417
+STANDARD = Standard(1, "mg_cm2", 1.0, False, None, None, "1992-10-28", "40 CFR 745.227(h)(1)")
 VISIT = {"id": 7, "inspection_type": "lead", "date_visited": "2026-11-20", "status": "completed", "notes": None}
 BUILDING = {
     "id": 1, "name": "12 Pier Street", "address": "12 Pier Street", "city": "Portland", "state": "ME", "zip": "04101",
@@ -45,12 +47,17 @@ READING = {
     "id": 1, "reading_no": 1, "taken_at": "2026-11-20T14:10:00+00:00", "gun_id": GUN, "method": "xrf", "dwelling": "3D",
     "room": "Kitchen", "wall": "A", "component": "Window sill", "substrate": "wood", "color": "white",
     "condition": "intact", "lead_mg_cm2": 0.3, "qualifier": None, "result": "negative", "classification": None,
-    "voided": None, "note": None,
+    "voided": None, "note": None, "lead_percent": None, "time_is_by_order": False,
 }  # fmt: skip
 
 
-def reading(id_: int = 1, validity: str | None = "valid", **values: object) -> ReportedReading:
-    return reported_reading({**READING, "id": id_, "reading_no": id_, **values}, validity)
+def reading(
+    id_: int = 1, validity: str | None = "valid", doubts: tuple[str, ...] = (), **values: object
+) -> ReportedReading:
+    row = {**READING, "id": id_, "reading_no": id_, **values}
+    result = result_counts(row["classification"], row["result"], row["method"])
+    checked = None if validity is None else CheckedReading(validity)
+    return reported_reading(row, None if row["voided"] else Assessed(row, result, doubts, checked))
 
 
 def lead_report(
@@ -69,7 +76,8 @@ def lead_report(
         (),
         rule,
         CITATIONS[rule],
-        STANDARD_MG_CM2,
+        STANDARD,
+        None,
         is_complete=True,
         gaps=(),
         positives=front_of(given),

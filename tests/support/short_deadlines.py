@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from app import create_app
-from serving.worker import limits
+from serving.worker import connection
 
 HEAD_SECONDS_MAX = 2.0
 REQUEST_SECONDS_MAX = 2.0
@@ -19,7 +19,7 @@ def fail() -> None:
 
 
 def create() -> Any:
-    limits.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX
-    limits.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX
+    connection.HEAD_SECONDS_MAX = HEAD_SECONDS_MAX
+    connection.REQUEST_SECONDS_MAX = REQUEST_SECONDS_MAX
     threading.Thread(target=fail, name=THREAD).start()
     return create_app()

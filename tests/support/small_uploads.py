@@ -6,11 +6,11 @@ The service has no setting for it. `gunicorn "tests.support.small_uploads:make()
 from typing import Any
 
 from app import create_app
-from serving.worker import limits
+from serving.worker import connection
 
 BYTES_MAX = 8 << 20
 
 
 def make() -> Any:
-    limits.UPLOADED_BYTES_MAX = BYTES_MAX
+    connection.UPLOADED_BYTES_MAX = BYTES_MAX
     return create_app()

@@ -14,8 +14,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 FOLDER_MARKS = {
-    "clients": ("slow",),
+    "clients": ("slow", "one_engine"),
     "cluster": ("slow", "no_database"),
+    "deploy": ("one_engine",),
     "durability": ("slow", "no_database"),
     "http": ("slow",),
     "maintenance": ("slow",),
@@ -34,11 +35,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what the tier does not run: see `bin/test --help`. A test named by its id always runs."""
     for item in items:
         for mark in FOLDER_MARKS.get(item.path.relative_to(TESTS).parts[0], ()):
-            if mark != "no_database" or not item.get_closest_marker("server"):
+            if mark == "slow" or not item.get_closest_marker("server"):
                 item.add_marker(mark)
     if "long" in config.option.markexpr or any("::" in argument for argument in config.args):
         return
-    absent = ("server",) if databases.SERVER is None else ("sqlite", "control", "no_database")
+    absent = ("server",) if databases.SERVER is None else ("sqlite", "control", "no_database", "one_engine")
     items[:] = [item for item in items if not any(map(item.get_closest_marker, absent))]
     commit_only = not config.option.all and config.args_source is config.ArgsSource.TESTPATHS
     left_out = {

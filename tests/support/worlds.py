@@ -108,7 +108,7 @@ def inspection_row(rng: random.Random, id_: int, building_id: int) -> dict:
 def reading_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
     result = rng.choice(("positive", "negative", None))
     row = {"id": id_, "inspection_id": inspection_id, "gun_id": rng.choice(GUNS), "result": result}
-    return with_all_columns("reports_lead", {**row, "taken_at": taken_at(rng)})
+    return with_all_columns("reports_lead", {**row, "taken_at": taken_at(rng), "updated_at": CREATED_AT})
 
 
 GUNS = range(1, 13)
@@ -125,9 +125,12 @@ def add_lead_rows(rng: random.Random, world: dict) -> None:
             world["calibration_checks"].append(check_row(rng, len(world["calibration_checks"]) + 1, inspection["id"]))
     owners = [None, *(client["id"] for client in world["clients"])]
     for id_, gun_id in enumerate(rng.sample(GUNS, 6), start=1):
-        world["xrf_instruments"].append(instrument_row(id_, gun_id, rng.choice(owners)))
+        instrument = instrument_row(id_, gun_id, rng.choice(owners))
+        world["xrf_instruments"].append(instrument)
         if rng.random() < 0.6:
-            world["xrf_limits"].append(limit_row(gun_id))
+            world["xrf_limits"].append(limit_row(len(world["xrf_limits"]) + 1, instrument))
+    for id_ in range(1, 4):
+        world["lead_standards"].append(standard_row(id_, rng.choice(owners)))
 
 
 def details_row(building_id: int) -> dict:
@@ -148,9 +151,17 @@ def instrument_row(id_: int, gun_id: int, client_id: int | None) -> dict:
     })  # fmt: skip
 
 
-def limit_row(gun_id: int) -> dict:
-    limits = {"substrate": "wood", "negative_below": 0.5, "positive_from": 0.5}
-    return {"gun_id": gun_id, **limits, **times()}
+def limit_row(id_: int, instrument: dict) -> dict:
+    named = {"instrument_id": instrument["id"], "gun_id": instrument["gun_id"], "client_id": instrument["client_id"]}
+    limits = {"substrate": "wood", "mode": None, "negative_below": 0.5, "positive_from": 0.5}
+    return {"id": id_, **named, **limits, **times()}
+
+
+def standard_row(id_: int, client_id: int | None) -> dict:
+    return with_all_columns("lead_standards", {
+        "id": id_, "client_id": client_id, "state": "ZZ", "unit": "mg_cm2", "from_value": 0.5,
+        "valid_from": "2020-01-01", "basis": f"Basis {id_}", **times(),
+    })  # fmt: skip
 
 
 def taken_at(rng: random.Random) -> str:
@@ -172,7 +183,10 @@ def inspector_row(id_: int) -> dict:
 
 
 def add_schedules_and_findings(rng: random.Random, world: dict) -> None:
-    """Add ended schedules of some buildings, closed plans and findings of some inspections, and their events."""
+    """Add ended schedules of some buildings, closed plans and findings of some inspections, their events, and rules."""
+    for owner in (None, *(client["id"] for client in world["clients"])):
+        if rng.random() < 0.8:
+            world["deadline_rules"].append(rule_row(rng, len(world["deadline_rules"]) + 1, owner))
     for building in world["buildings"]:
         if rng.random() < 0.4:
             world["schedules"].append(schedule_row(len(world["schedules"]) + 1, building["id"]))
@@ -186,18 +200,26 @@ def add_schedules_and_findings(rng: random.Random, world: dict) -> None:
             world["finding_events"].append(event_row(finding["id"], finding["id"], inspection["id"]))
 
 
+def rule_row(rng: random.Random, id_: int, client_id: int | None) -> dict:
+    return {
+        "id": id_, "client_id": client_id, "inspection_type": rng.choice((None, "fire")),
+        "severity": rng.choice(("severe", "low")), "amount": rng.randrange(1, 90), "unit": "d", "basis": f"Basis {id_}",
+        "valid_from": None, **times(),
+    }  # fmt: skip
+
+
 def schedule_row(id_: int, building_id: int) -> dict:
     return {
         "id": id_, "building_id": building_id, "inspection_type": "fire", "title": "", "every": 1, "unit": "year",
         "counted_from": "planned", "first_due": "2025-01-01", "grace_days": 0, "inspector_id": None,
-        "basis": f"Basis {id_}", "ended_on": "2025-02-01", **times(),
+        "basis": f"Basis {id_}", "ended_on": "2025-02-01", "early_days": None, **times(),
     }  # fmt: skip
 
 
 def plan_row(inspection_id: int, schedule_id: int | None) -> dict:
     return {
         "inspection_id": inspection_id, "schedule_id": schedule_id, "occurrence": 0, "due_on": "2025-01-01",
-        "case_id": inspection_id, "round": 1, "outcome": "done", **times(),
+        "case_id": inspection_id, "round": 1, "outcome": "done", "touched_at": None, **times(),
     }  # fmt: skip
 
 
@@ -205,14 +227,15 @@ def finding_row(rng: random.Random, id_: int, inspection_id: int) -> dict:
     return {
         "id": id_, "inspection_id": inspection_id, "case_id": inspection_id, "ref": None, "place": None, "item": None,
         "code": None, "description": f"Finding {id_}", "severity": rng.choice(("severe", "low")), "status": "open",
-        "due_at": CREATED_AT, "closed_at": None, **times(),
+        "found_at": CREATED_AT, "due_at": CREATED_AT, "fixed_at": None, "days_late": None, "closed_at": None, **times(),
     }  # fmt: skip
 
 
 def event_row(id_: int, finding_id: int, inspection_id: int) -> dict:
     return {
         "id": id_, "finding_id": finding_id, "at": CREATED_AT, "user_id": None, "kind": "made",
-        "inspection_id": inspection_id, "note": None, **times(),
+        "inspection_id": inspection_id, "note": None, "how": None, "severity_before": None, "severity_after": None,
+        "due_before": None, "due_after": None, **times(),
     }  # fmt: skip
 
 

@@ -16,9 +16,9 @@ import sqlalchemy as sa
 
 import config
 from config import ConfigurationError
-from inspections.deadlines import DEFAULT_DEADLINES, finding_deadlines
+from models.deadline_rule import DeadlineRule
 from models.vocabulary import SEVERITIES
-from settings import SETTINGS, Setting
+from settings import DEADLINES, SETTINGS, Setting, database_path, machine_time_zone
 
 SECRET = "s" * 32
 GIVEN = {"DATABASE_URL": "sqlite://", "SECRET_KEY": SECRET, "ANON_KEY": "anon"}
@@ -33,7 +33,7 @@ def database(directory: Path) -> dict[str, object]:
 
 
 def test_documented_defaults():
-    settings = config.load(GIVEN, {})
+    settings = config.load(GIVEN, {"TZ": "UTC"})
 
     assert settings == {
         "DATABASE_URL": "sqlite://",
@@ -48,9 +48,7 @@ def test_documented_defaults():
         "TRUSTED_PROXIES": (),
         "URL_PREFIX": "",
         "TIMEZONE": "UTC",
-        "FINDING_DEADLINES": {
-            "life_threatening": (24, "h"), "severe": (24, "h"), "moderate": (30, "d"), "low": (60, "d")
-        },
+        "FINDING_DEADLINES": None,
         "FILES_DIR": config.PROJECT / "instance" / "files",
         "FILE_BYTES_MAX": 20 << 20,
         "FILES_BYTES_MAX": 10 << 30,
@@ -142,7 +140,7 @@ def test_project_path_may_contain_special_characters(tmp_path, monkeypatch, name
     settings = config.prepare(None, {})
 
     file = tmp_path / name / "instance" / "walkthrough.db"
-    assert config.database_path(settings["DATABASE_URL"]) == file
+    assert database_path(settings["DATABASE_URL"]) == file
     assert sa.make_url(settings["DATABASE_URL"]).database == str(file)
     assert (file.parent / "keys.json").exists()
 
@@ -152,6 +150,17 @@ def test_concurrent_starts_share_the_first_keys(tmp_path):
         found = list(pool.map(lambda _: config.prepare(database(tmp_path), {}), range(16)))
 
     assert all(settings == found[0] for settings in found)
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+@pytest.mark.parametrize("place", ["environment", "override"])
+def test_empty_anon_key_is_refused(tmp_path, text, place):
+    given = {"DATABASE_URL": f"sqlite:///{tmp_path}/walkthrough.db", "ANON_KEY": text}
+
+    for read in (config.load, config.prepare):
+        with pytest.raises(config.ConfigurationError, match="ANON_KEY is empty"):
+            read(*((None, given) if place == "environment" else (given, {})))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_last_secret_key_signs_and_all_verify():
@@ -285,17 +294,19 @@ def test_command_prints_configuration_error_on_one_line():
 
 
 def test_default_bind_address_is_loopback():
-    assert config.bind_address({}) == ("127.0.0.1", 8000)
-    assert config.bind_address({"HOST": "::1", "PORT": "81"}) == ("::1", 81)
+    default, given = config.process_settings({}), config.process_settings({"HOST": "::1", "PORT": "81"})
+
+    assert (default["HOST"], default["PORT"]) == ("127.0.0.1", 8000)
+    assert (given["HOST"], given["PORT"]) == ("::1", 81)
     for port in ("0", "65536", "http"):
         with pytest.raises(ConfigurationError, match="PORT"):
-            config.bind_address({"PORT": port})
+            config.process_settings({"PORT": port})
 
 
 @pytest.mark.parametrize("stated", ["0", "3601", "a"])
 def test_keepalive_seconds_outside_limits_are_refused(stated: str) -> None:
     with pytest.raises(config.ConfigurationError, match="KEEPALIVE_SECONDS"):
-        config.keepalive_seconds({"KEEPALIVE_SECONDS": stated})
+        config.process_settings({"KEEPALIVE_SECONDS": stated})
 
 
 @pytest.mark.parametrize(
@@ -307,10 +318,44 @@ def test_unknown_time_zone_is_refused(name: str) -> None:
     assert "\n" not in refused.value.message
 
 
-def test_time_zone_is_utc_by_default() -> None:
-    zones = [config.load({"SECRET_KEY": SECRET}, {"TIMEZONE": name})["TIMEZONE"] for name in ("", "Asia/Tokyo")]
+@pytest.mark.parametrize(
+    ("environ", "zone"),
+    [
+        ({"TIMEZONE": "Asia/Tokyo", "TZ": "America/New_York"}, "Asia/Tokyo"),
+        ({"TIMEZONE": "", "TZ": "America/New_York"}, "America/New_York"),
+        ({"TZ": ":Europe/Berlin"}, "Europe/Berlin"),
+        ({"TZ": "/usr/share/zoneinfo/Europe/Berlin"}, "Europe/Berlin"),
+        ({"TZ": ""}, "UTC"),
+        ({"TZ": "Etc/UTC"}, "UTC"),
+        ({"TZ": "<-03>3"}, "UTC"),
+        ({"TZ": "../UTC"}, "UTC"),
+    ],
+)
+def test_time_zone_is_by_default_that_of_the_machine(environ: dict[str, str], zone: str) -> None:
+    assert config.load({"SECRET_KEY": SECRET}, environ)["TIMEZONE"] == config.time_zone(environ) == zone
 
-    assert zones == ["UTC", "Asia/Tokyo"]
+
+@pytest.mark.parametrize(
+    ("target", "named", "zone"),
+    [
+        ("zoneinfo/America/New_York", None, "America/New_York"),
+        ("zoneinfo/posix/America/New_York", None, "America/New_York"),
+        ("zoneinfo/Etc/UTC", "Asia/Tokyo", "UTC"),
+        ("a copy", "Asia/Tokyo\n", "Asia/Tokyo"),
+        (None, "Asia/Tokyo", "Asia/Tokyo"),
+        (None, "Mars/Base", "UTC"),
+        (None, None, "UTC"),
+    ],
+)
+def test_time_zone_of_the_machine_is_that_of_its_files(
+    tmp_path: Path, target: str | None, named: str | None, zone: str
+) -> None:
+    if target is not None:
+        (tmp_path / "localtime").symlink_to(tmp_path / target)
+    if named is not None:
+        (tmp_path / "timezone").write_text(named)
+
+    assert machine_time_zone(None, tmp_path) == zone
 
 
 @pytest.mark.parametrize(
@@ -336,28 +381,29 @@ def test_invalid_deadlines_are_refused_with_one_sentence(given: str, message: st
     assert refusal.value.message == message
 
 
-def test_default_deadlines_are_those_of_a_database_without_settings() -> None:
-    assert finding_deadlines(config.load(GIVEN, {})["FINDING_DEADLINES"]) == DEFAULT_DEADLINES
-    assert set(DEFAULT_DEADLINES) == set(SEVERITIES)
+def test_a_new_database_has_a_rule_for_each_severity() -> None:
+    assert [each["severity"] for each in DeadlineRule.shipped] == list(SEVERITIES)
+    given = ",".join(f"{each['severity']}={each['amount']}{each['unit']}" for each in DeadlineRule.shipped)
+    assert given == DEADLINES
+    assert config.load(GIVEN, {"FINDING_DEADLINES": given})["FINDING_DEADLINES"]["low"] == (60, "d")
 
 
 def test_operating_document_shows_the_table_of_settings() -> None:
     document = (config.PROJECT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
     table = document.split("\n## Settings\n")[1].split("\n## ")[0]
 
-    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    rows = [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| `")]
 
-    assert rows == [f"| `{each.name}` | {each.meaning} | {shown_default(each)} |" for each in SETTINGS]
+    assert all(len(row) == 3 and row[1].strip() for row in rows)
+    assert [(row[0].strip(), row[2].strip()) for row in rows] == [
+        (f"`{name}`", shown_default(each)) for name, each in SETTINGS.items()
+    ]
 
 
 def shown_default(setting: Setting) -> str:
     if setting.is_secret:
         return "from `keys.json`"
-    return "none" if setting.default is None else f"`{setting.default}`"
-
-
-def test_table_lists_every_setting_of_the_application() -> None:
-    assert [each.name for each in SETTINGS if not each.is_of_process] == list(config.Settings.__annotations__)
+    return f"`{setting.default}`" if setting.default else "none"
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import zlib
 import pytest
 from PIL import ExifTags, Image
 
-from inspections.faults import FileTypeMismatch, NoThumbnail, UnknownFileType
-from inspections.files import thumbnails
-from inspections.files.content import Content, Position, read_content, read_position
-from inspections.files.store import FileStore, KeptBytes, measure
+from inspections.faults import BytesMissing, FileTypeMismatch, NoThumbnail, UnknownFileType
+from inspections.files.images import Position
+from inspections.files.store import FileStore, measure
 from inspections.files.thumbnails import choose_width, thumbnail
+from inspections.files.uploads import Content, read_content, read_position
 from tests.inspections.file_world import image_bytes
 
 HEIC_HEAD = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"
@@ -64,6 +64,8 @@ def png_head(width: int, height: int) -> bytes:
         (image_bytes("JPEG", (40, 30), exif=exif(3, "yesterday")), Content("image/jpeg", 40, 30)),
         (HEIC_HEAD, Content("image/heic")),
         (PDF_HEAD, Content("application/pdf")),
+        (b"\r\n" + PDF_HEAD, Content("application/pdf")),
+        (b"\x1b%-12345X@PJL\n" + PDF_HEAD, Content("application/pdf")),
         (b"\xff\xd8\xff\xe0 damaged", Content("image/jpeg")),
         (b"\x89PNG\r\n\x1a\n damaged", Content("image/png")),
         (png_head(30_000, 30_000), Content("image/png", 30_000, 30_000)),
@@ -77,7 +79,8 @@ def test_first_bytes_decide(store: FileStore, content: bytes, expected: Content)
     "content",
     [
         b"", b"<svg xmlns='http://www.w3.org/2000/svg'>", b"<?xml version='1.0'?><svg/>", b"<!doctype html>", b"<html>",
-        b"GIF89a", b"BM", b"II*\0", b"PK\3\4", b"text", b" %PDF-1.7", b"\0\0\0\x18ftypisom", b"RIFF\0\0\0\0AVI ",
+        b"GIF89a", b"BM", b"II*\0", b"PK\3\4", b"text", b" " * 1_024 + b"%PDF-1.7", b"\0\0\0\x18ftypisom",
+        b"RIFF\0\0\0\0AVI ",
         b"\x7fELF", b"\xff\xd8", b"#!/bin/sh",
     ],
 )  # fmt: skip
@@ -113,16 +116,20 @@ def test_position_of_a_photograph(store: FileStore) -> None:
 # Thumbnails
 
 
-def keep(store: FileStore, content: bytes) -> KeptBytes:
+ROW = "11111111-1111-4111-8111-111111111111"
+OTHER_ROW = "22222222-2222-4222-8222-222222222222"
+
+
+def keep(store: FileStore, content: bytes) -> str:
     path = temporary(store, content)
     kept = measure(path)
     store.keep(path, kept)
-    return kept
+    path.unlink()
+    return kept.sha256
 
 
 def make(store: FileStore, content: bytes, width: int = 160) -> Image.Image:
-    kept = keep(store, content)
-    return Image.open(io.BytesIO(thumbnail(store, kept.sha256, width).read_bytes()))
+    return Image.open(io.BytesIO(thumbnail(store, ROW, keep(store, content), width)))
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
@@ -163,14 +170,15 @@ def test_small_image_is_not_enlarged(store: FileStore) -> None:
     assert make(store, image_bytes(size=(40, 30)), 640).size == (40, 30)
 
 
-def test_thumbnail_is_made_once(store: FileStore) -> None:
-    kept = keep(store, image_bytes(size=(800, 600)))
-    first = thumbnail(store, kept.sha256, 160)
-    made_at = first.stat().st_mtime_ns
-    store.path(kept.sha256).unlink()
+def test_thumbnail_is_made_once_for_each_row(store: FileStore) -> None:
+    """Equal bytes of another row do not show by their thumbnail."""
+    sha256 = keep(store, image_bytes(size=(800, 600)))
+    first = thumbnail(store, ROW, sha256, 160)
+    store.path(sha256).unlink()
 
-    assert thumbnail(store, kept.sha256, 160) == first
-    assert first.stat().st_mtime_ns == made_at
+    assert thumbnail(store, ROW, sha256, 160) == first
+    with pytest.raises(BytesMissing):
+        thumbnail(store, OTHER_ROW, sha256, 160)
     assert list(store.incoming.iterdir()) == []
 
 
@@ -184,17 +192,16 @@ def test_thumbnail_is_made_once(store: FileStore) -> None:
 def test_file_without_readable_pixels_has_no_thumbnail(store: FileStore, content: bytes) -> None:
     with pytest.raises(NoThumbnail):
         make(store, content)
-    assert list(store.thumbnails.iterdir()) + list(store.incoming.iterdir()) == []
+    assert [path.read_bytes() for path in store.thumbnails.iterdir()] == [b""]
+    assert list(store.incoming.iterdir()) == []
 
 
-def test_progressive_image_has_a_limited_number_of_scans(store: FileStore) -> None:
-    content = image_bytes(size=(64, 64), progressive=True)
-    end = content.rindex(b"\xff\xd9")
-    scan = content[content.rindex(b"\xff\xda") : end]
-
-    assert make(store, content).size == (64, 64)
-    with pytest.raises(NoThumbnail):
-        make(store, content[:end] + scan * thumbnails.SCANS_MAX + content[end:])
+def test_failure_is_remembered(store: FileStore) -> None:
+    sha256 = keep(store, image_bytes("PNG", (300, 300))[:200])
+    for _ in range(2):
+        with pytest.raises(NoThumbnail):
+            thumbnail(store, ROW, sha256, 160)
+        store.path(sha256).unlink(missing_ok=True)  # the second time, nothing is read
 
 
 @pytest.mark.parametrize(

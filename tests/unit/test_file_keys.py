@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from inspections.faults import InvalidFileName, NoSuchBucket
-from inspections.files.keys import parse_key
+from inspections.files.records import parse_key
 
 VALID = [
     "1/a",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.postgrest.media import DOCUMENT, ROWS, MediaType, NotAcceptable, parse_accept
+from routes.postgrest.preferences import DOCUMENT, ROWS, MediaType, NotAcceptable, parse_accept
 
 JSON, OBJECT, CSV = MediaType.JSON, MediaType.OBJECT, MediaType.CSV
 OBJECT_STRIPPED, ARRAY_STRIPPED = MediaType.OBJECT_STRIPPED, MediaType.ARRAY_STRIPPED

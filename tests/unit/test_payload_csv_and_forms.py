@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routes.postgrest.csv import MalformedCsv
-from routes.postgrest.encoding import Undecodable
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.media import UnsupportedMediaType
-from routes.postgrest.payload import InvalidPayload, Payload, Row
+from routes.postgrest.lexer import LimitExceeded
+from routes.postgrest.payload import InvalidPayload, Payload, Row, Undecodable
+from routes.postgrest.preferences import UnsupportedMediaType
 from tests.support.bodies import CSV, FORM, TEXTS, parse_body
 
 # -- CSV ----------------------------------------------------------------------------------------
@@ -54,7 +52,7 @@ def test_csv_is_parsed(text: str, rows: list[Row]) -> None:
 
 @pytest.mark.parametrize("text", ["a,b\n1\n", "a,b\n1,2\n3\n", "a,b\n1,2,3\n", "a,b\n  \n1,2\n"])
 def test_ragged_csv_is_refused(text: str) -> None:
-    with pytest.raises(MalformedCsv, match=r"^All lines must have same number of fields$"):
+    with pytest.raises(InvalidPayload, match=r"^All lines must have same number of fields$"):
         parse_body(text, CSV)
 
 
@@ -66,12 +64,12 @@ def test_ragged_csv_is_refused(text: str) -> None:
     ],
 )
 def test_malformed_csv_is_refused(text: str) -> None:
-    with pytest.raises(MalformedCsv, match=r"^Empty or invalid csv$"):
+    with pytest.raises(InvalidPayload, match=r"^Empty or invalid csv$"):
         parse_body(text, CSV)
 
 
 def test_malformed_csv_error_names_the_line() -> None:
-    with pytest.raises(MalformedCsv) as refused:
+    with pytest.raises(InvalidPayload) as refused:
         parse_body('a\n1\n\nx"y\n', CSV)
 
     assert refused.value.details == "Misplaced quotation mark in line 4."

@@ -12,9 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.query.shape import NotEmbedded, Query
-from models.errors import Fault
-from routes.postgrest.lexer import Unparsable
-from routes.postgrest.limits import LIMITS, Limits, NumberOutOfRange
+from models.types import Fault
+from routes.postgrest.lexer import LIMITS, Limits, NumberOutOfRange, Unparsable
 from routes.postgrest.querystring import pairs, parse
 from tests.support.querystrings import words
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.errors import Fault
-from routes.postgrest.limits import NegativeLimit, NumberOutOfRange, UnsatisfiableRange
-from routes.postgrest.ranges import intersect, parse_range
+from models.types import Fault
+from routes.postgrest.lexer import NegativeLimit, NumberOutOfRange, UnsatisfiableRange
+from routes.postgrest.preferences import intersect, parse_range
 
 EVERY_ROW = (0, None)
 METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE")

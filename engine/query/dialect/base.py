@@ -1,7 +1,8 @@
 """The interface of a SQL dialect: every construct that SQLite and PostgreSQL write differently.
 
-All other modules write generic SQLAlchemy Core and call a `SqlDialect` for these constructs. The module `registry`
-holds the dialect of each database.
+All other modules write generic SQLAlchemy Core and call a `SqlDialect` for these constructs. Each dialect compiles `key
+IN (sub-select)` in the form that its planner handles best. `engine/query/dialect/registry.py` holds the dialect of each
+database.
 """
 
 from __future__ import annotations
@@ -9,17 +10,80 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
-from engine.query.dialect import sqlite_functions as functions
-from engine.query.dialect.in_subquery import is_among
-from engine.query.patterns import InvalidRegularExpression, NoRegularExpressions
+from engine.query.dialect import sqlite_functions
+from engine.query.dialect.sqlite_functions import InvalidRegularExpression, NoRegularExpressions
 from engine.query.shape import Path
 from models.types import Bound, ColumnType
 
 Expression = sa.ColumnElement[Any]
+
+
+class InSubquery(FunctionElement[bool]):
+    """The condition that a key is among the distinct keys of a sub-select."""
+
+    inherit_cache = True
+    type = sa.Boolean()
+
+    def __init__(self, key: Expression, subquery: sa.Select[Any]) -> None:
+        super().__init__(key, subquery.scalar_subquery())
+
+    @property
+    def column(self) -> Expression:
+        """The key on the left side."""
+        key: Expression = next(iter(self.clauses))
+        return key
+
+    @property
+    def subquery(self) -> sa.Select[Any]:
+        """The sub-select on the right side."""
+        _, scalar = self.clauses
+        subquery: sa.Select[Any] = scalar.element
+        return subquery
+
+    def self_group(self, against: Any = None) -> Self:
+        """Return the condition unchanged. SQLAlchemy would append `= 1`, which hides it from SQLite's planner."""
+        return self
+
+
+@compiles(InSubquery)
+def compile_in_subquery(element: InSubquery, compiler: SQLCompiler, **options: Any) -> str:
+    key, subquery = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{key} IN {subquery}"
+
+
+class SmallInSubquery(InSubquery):
+    """An `InSubquery` whose sub-select returns few keys, so that an index search begins with them."""
+
+    inherit_cache = True
+
+    def as_exists(self) -> Expression:
+        """Return an equivalent EXISTS, for a query that finds one row by its key."""
+        (key,) = self.subquery.selected_columns
+        exists: Expression = self.subquery.where(key == self.column).exists()
+        return exists
+
+    def where(self, condition: Callable[[Expression], Expression]) -> SmallInSubquery:
+        """Return the condition with the sub-select restricted to keys that satisfy `condition`."""
+        (key,) = self.subquery.selected_columns
+        return SmallInSubquery(self.column, self.subquery.where(condition(key)))
+
+    def with_values(self, more: dict[Expression, Expression]) -> SmallInSubquery:
+        """Return the condition over the key and more columns, each compared with a value of the sub-select."""
+        subquery = self.subquery.add_columns(*more.values())
+        return SmallInSubquery(sa.tuple_(self.column, *more), subquery)
+
+
+def is_among(key: Sequence[Expression], keys: sa.Select[Any]) -> Expression:
+    """Return the condition that a key, of one column or several, is among the rows of a sub-select."""
+    condition: Expression = (key[0] if len(key) == 1 else sa.tuple_(*key)).in_(keys)
+    return condition
 
 
 class SqlDialect(ABC):
@@ -144,9 +208,9 @@ class SqlDialect(ABC):
 
     def match_pattern(self, pattern: str, ignore_case: bool) -> str:
         """Return a regular expression; raise InvalidRegularExpression if RE2 rejects it."""
-        if not functions.has_regular_expressions():
+        if not sqlite_functions.has_regular_expressions():
             raise NoRegularExpressions
-        fault = functions.regular_expression_fault(pattern, ignore_case)
+        fault = sqlite_functions.regular_expression_fault(pattern, ignore_case)
         if fault is not None:
             raise InvalidRegularExpression(f"invalid regular expression: {fault}")
         return pattern
@@ -168,10 +232,6 @@ class SqlDialect(ABC):
     @abstractmethod
     def cast_zoned_timestamp(self, value: Expression, target: str) -> Expression:
         """Return a timestamp that is printed in a time zone, cast to a type in that zone's local time."""
-
-    @abstractmethod
-    def cast_local_time(self, value: Expression, source: str, zone: Expression) -> Expression:
-        """Return a date or text cast to a timestamp. The time zone applies if the value has no offset."""
 
     @abstractmethod
     def average_text(self, whole: Expression) -> Expression:
@@ -248,6 +308,11 @@ class SqlDialect(ABC):
     @abstractmethod
     def returning_id(self, statement: sa.Insert, column: Any) -> sa.Insert:
         """Return an insert that returns the generated id, if the driver does not report it."""
+
+
+def keys_as_json(keys: Iterable[Sequence[Bound]]) -> str:
+    """Return keys as a JSON array of arrays, which is how a list of keys is passed as one parameter."""
+    return json.dumps([list(key) for key in keys])
 
 
 def json_array(values: Iterable[Bound]) -> str:

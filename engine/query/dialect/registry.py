@@ -14,7 +14,7 @@ class DialectRegistry(dict[str, SqlDialect]):
     def __missing__(self, scheme: str) -> SqlDialect:
         if scheme != "postgresql":
             raise KeyError(scheme)
-        module = importlib.import_module("engine.query.dialect.postgresql")
+        module = importlib.import_module("postgres.dialect")
         return self.setdefault(scheme, module.PostgresqlDialect())
 
 

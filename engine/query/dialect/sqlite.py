@@ -13,18 +13,16 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 
-from engine.query.catalog import catalog
-from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.in_subquery import SmallInSubquery, compile_in_subquery
-from engine.query.index_prefix import prefix_column, prefix_of_parent
-from engine.query.patterns import InvalidEscape, fold_case
+from engine.query.catalog import catalog, prefix_column, prefix_of_parent
+from engine.query.dialect.base import SmallInSubquery, SqlDialect, compile_in_subquery
+from engine.query.dialect.sqlite_functions import InvalidEscape, fold_case
 from engine.query.shape import Path, Step
 from engine.query.statement import parameter, with_table_tracking
 from models.types import ColumnType
 
 Expression = sa.ColumnElement[Any]
 
-NUMBER_KINDS = frozenset({"double precision", "real", "numeric"})
+NUMBER_KINDS = frozenset({"double precision", "numeric"})
 
 
 @compiles(SmallInSubquery, "sqlite")
@@ -211,9 +209,6 @@ class SqliteDialect(SqlDialect):
 
     def cast_zoned_timestamp(self, value: Expression, target: str) -> Expression:
         return self.cast(value, "timestamp with time zone", target)
-
-    def cast_local_time(self, value: Expression, source: str, zone: Expression) -> Expression:
-        return sa.func.cast_clock(value, zone)
 
     def average_text(self, whole: Expression) -> Expression:
         return sa.func.average_text(sa.func.sum(whole), sa.func.count(whole))

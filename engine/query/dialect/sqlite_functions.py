@@ -7,40 +7,65 @@ is added to the connection's list. The transaction raises the first fault after 
 from __future__ import annotations
 
 import datetime
-import json
 import math
-import re
-import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+from models import types
+from models.types import Bound, Fault, zone_named
+
+IRREGULAR_LETTERS: Final = "Σςİ"
+"""Letters whose lower case depends on their neighbours, such as a final sigma, or is two letters."""
+FOLDED_LETTERS: Final = "σσi"
+FOLDING: Final = str.maketrans(IRREGULAR_LETTERS, FOLDED_LETTERS)
+
+
+class InvalidRegularExpression(Fault, code="2201B"):
+    """A pattern that is no regular expression."""
+
+
+class NoRegularExpressions(Fault, code="0A000"):
+    """`match` or `imatch` on a platform without google-re2."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "match and imatch are not available on this platform",
+            hint="They require google-re2, which has no package for this platform.",
+        )
+
+
+class InvalidEscape(Fault, code="22025"):
+    """A LIKE pattern that ends with an escape character."""
+
+
+def fold_case(text: str) -> str:
+    """Return a text in lower case, letter by letter. A substring of the text stays a substring of the result.
+
+    >>> fold_case("ΝΙΚΟΣ") == fold_case("Νίκος").replace("ί", "ι") and fold_case("İş")
+    'iş'
+    """
+    return (text if text.isascii() else text.translate(FOLDING)).lower()
+
 
 try:
     import re2
 except ImportError:  # no wheel for this platform
     re2 = None
 
-from engine.query.patterns import fold_case
-from models import types
-from models.errors import Fault
-from models.types import Bound
 
 PATTERN_MEMORY_BYTES = 8 << 20  # per compiled expression; with less, RE2 falls back to a 40 times slower matcher
 PATTERNS_CACHED_MAX = 32
 
-JSON_DEPTH_MAX = 1_000  # SQLite's own limit
-JSON_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
-"""Brackets, which change the depth of JSON, and strings, in which brackets do not count."""
+
+class UnknownType(Fault, code="42704"):
+    """The target type of a cast does not exist."""
 
 
-class UnknownType(Fault):
-    """The target type of a cast does not exist (42704)."""
-
-
-class CannotCast(Fault):
-    """There is no cast between two types (42846)."""
+class CannotCast(Fault, code="42846"):
+    """There is no cast between two types."""
 
 
 def pattern_options(ignore_case: bool) -> Any:
@@ -93,7 +118,7 @@ def double_text(value: float | None) -> str | None:
 
 @lru_cache(maxsize=64)
 def zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
+    return zone_named(name)
 
 
 def in_timezone(value: str | None, name: str) -> str | None:
@@ -110,57 +135,27 @@ def in_timezone(value: str | None, name: str) -> str | None:
         return value
 
 
-def cast_clock(value: str | None, name: str) -> str | None:
-    """Return a date or text as a timestamp to store. Without an offset, it is local time in the zone."""
-    return None if value is None else types.read_timestamp(value, zone(name))
-
-
-TYPE_NAMES = {
-    "text": "text", "varchar": "text", "character varying": "text", "citext": "text",
-    "int": "integer", "int4": "integer", "integer": "integer",
-    "int8": "bigint", "bigint": "bigint", "int2": "smallint", "smallint": "smallint",
-    "float8": "double precision", "double precision": "double precision",
-    "float4": "real", "real": "real", "float": "double precision",
-    "numeric": "numeric", "decimal": "numeric",
-    "date": "date", "time": "time",
-    "timestamp": "timestamp", "timestamp without time zone": "timestamp",
-    "timestamptz": "timestamp with time zone",
-    "timestamp with time zone": "timestamp with time zone",
-    "bool": "boolean", "boolean": "boolean", "uuid": "uuid", "json": "json", "jsonb": "json",
-}  # fmt: skip
+CAST_TYPES = {"text": "text", "int": "integer", "int4": "integer", "integer": "integer", "date": "date"}
 """PostgreSQL's names of the types that a select may cast to, and their canonical names."""
 
 
 def type_named(name: str) -> str:
     """Return the canonical name of a cast's target type; raise UnknownType."""
-    canonical = TYPE_NAMES.get(" ".join(name.lower().split()))
+    canonical = CAST_TYPES.get(name.lower().strip())
     if canonical is None:
-        raise UnknownType(f'type "{name}" does not exist')
+        raise UnknownType(f'type "{name}" does not exist', hint="A select casts to text, integer or date.")
     return canonical
 
 
-INTEGERS = {"smallint": (-(2**15), 2**15 - 1), "integer": types.INT32, "bigint": types.INT64}
-NUMBERS = {*INTEGERS, "numeric", "double precision", "real"}
-CASTABLE = {
-    "number": {*NUMBERS, "text"},
-    "bigint": {*NUMBERS, "text"},
-    "integer": {*NUMBERS, "text", "boolean"},
-    "text": {*NUMBERS, "text", "date", "time", "timestamp", "timestamp with time zone",
-             "boolean", "uuid", "json"},
-    "date": {"date", "text", "timestamp", "timestamp with time zone"},
-    "timestamp with time zone": {"timestamp with time zone", "timestamp", "date", "time", "text"},
-    # No column has the next two types, but min() and max() of a cast do.
-    "timestamp": {"timestamp with time zone", "timestamp", "date", "time", "text"},
-    "time": {"time", "text"},
-    "uuid": {"uuid", "text"},
-    "json": {"json", "text"},
-}  # fmt: skip
+INTEGERS = {"integer", "bigint"}
+NUMBERS = {*INTEGERS, "numeric", "double precision"}
+CASTABLE = {"integer": {*NUMBERS, "text", "boolean"}, "date": {"text", "date", "timestamp with time zone"}}
+"""The types that can be cast to each type. Any type can be cast to text."""
 
 
 def require_castable(source: str, target: str) -> None:
     """Raise CannotCast for a cast that PostgreSQL does not offer."""
-    family = "number" if source in {"numeric", "double precision", "real", "smallint"} else source
-    if target not in CASTABLE[family]:
+    if target != "text" and source not in CASTABLE[target]:
         raise CannotCast(f"cannot cast type {source} to {target}")
 
 
@@ -168,73 +163,28 @@ def cast_value(value: Bound, source: str, target: str) -> Bound:
     """Return a value of type `source` as type `target`; raise the fault of an invalid value."""
     if value is None or source == target:
         return value
-    if target in INTEGERS:
-        return cast_integer(value, source, target)
-    if target in NUMBERS:
-        return cast_number(value, source, target)
-    if target == "text":
-        return cast_text(value, source)
-    if target == "boolean":
-        return cast_boolean(value)
-    if target == "uuid":
-        return types.read_uuid(str(value))
-    if target == "json":
-        return cast_json(str(value))
-    return cast_datetime(str(value), source, target)
+    if target == "integer":
+        return cast_integer(value, source)
+    return cast_text(value, source) if target == "text" else types.read_date(str(value))
 
 
-def cast_integer(value: Bound, source: str, target: str) -> int:
-    low, high = INTEGERS[target]
+def cast_integer(value: str | float, source: str) -> int:
+    low, high = types.INT32
     if isinstance(value, str):
-        return types.read_integer(target, low, high)(value)
-    assert value is not None
+        return types.read_integer("integer", low, high)(value)
     # PostgreSQL rounds halves of a double to even, and halves of a numeric away from zero.
     exact = Decimal(repr(value)) if source == "numeric" else None
     number = int(exact.to_integral_value(ROUND_HALF_UP)) if exact is not None else round(value)
     if not low <= number <= high:
-        raise types.OutOfRange(f"{target} out of range")
+        raise types.OutOfRange("integer out of range")
     return number
 
 
-def cast_number(value: str | float, source: str, target: str) -> float:
-    """Return a number as a double, a numeric (with the 15 reliable digits of a double) or a real.
-
-    >>> cast_number(42.519999999999996, "double precision", "numeric")
-    42.52
-    >>> cast_number(42.519999999999996, "double precision", "real"), cast_number("7", "text", "real")
-    (42.52, 7.0)
-    """
-    number = types.read_double(value, target) if isinstance(value, str) else float(value)
-    if target == "numeric" and source in ("double precision", "real"):
-        rounded = float(f"{number:.15g}")
-        return number if math.isinf(rounded) else rounded
-    return nearest_real(number) if target == "real" else number
-
-
-def nearest_real(number: float) -> float:
-    """Return the number with the fewest digits that has the same four-byte real.
-
-    >>> nearest_real(1 / 3), nearest_real(2.4094455242156982), nearest_real(16777217.0)
-    (0.33333334, 2.4094455, 16777216.0)
-    """
-    try:
-        real = struct.pack("f", number)
-    except OverflowError:
-        raise types.OutOfRange("value out of range: overflow") from None
-    (rounded,) = struct.unpack("f", real)
-    if math.isinf(rounded):
-        raise types.OutOfRange("value out of range: overflow")
-    if rounded == 0 != number:
-        raise types.OutOfRange("value out of range: underflow")
-    texts = (f"{rounded:.{digits}g}" for digits in range(6, 9))
-    return next((float(text) for text in texts if struct.pack("f", float(text)) == real), float(f"{rounded:.9g}"))
-
-
 def cast_text(value: Bound, source: str) -> str:
+    if source == "boolean":
+        return "true" if value else "false"
     if isinstance(value, float):
         return number_text(value)
-    if source == "timestamp":
-        return str(value).replace("T", " ", 1)
     if source == "timestamp with time zone":
         return str(value).replace("T", " ", 1).removesuffix(":00")
     return str(value)
@@ -251,64 +201,6 @@ def number_text(value: float) -> str:
     if value == int(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0"
     return repr(value)
-
-
-TRUE_WORDS = {"t", "tr", "tru", "true", "y", "ye", "yes", "on", "1"}
-FALSE_WORDS = {"f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0"}
-
-
-def cast_boolean(value: Bound) -> int:
-    if not isinstance(value, str):
-        return int(bool(value))
-    word = value.strip().lower()
-    if word in TRUE_WORDS or word in FALSE_WORDS:
-        return int(word in TRUE_WORDS)
-    raise types.invalid("boolean", value)
-
-
-def cast_json(value: str) -> str:
-    try:
-        json.loads(value, parse_constant=refuse_constant)
-    except (ValueError, RecursionError):
-        raise types.InvalidInput("invalid input syntax for type json") from None
-    if is_deeper(value, JSON_DEPTH_MAX):  # Python's own limit depends on its version
-        raise types.InvalidInput("invalid input syntax for type json")
-    return value
-
-
-def is_deeper(text: str, depth_max: int) -> bool:
-    """Return whether arrays and objects in JSON are nested deeper than `depth_max`.
-
-    >>> is_deeper('[[], {"[[[": 1}]', 2), is_deeper("[[[]]]", 2)
-    (False, True)
-    """
-    if text.count("[") + text.count("{") <= depth_max:
-        return False
-    depth = 0
-    for part in JSON_TOKENS.findall(text):
-        if part in "[{":
-            depth += 1
-            if depth > depth_max:
-                return True
-        elif part in "]}":
-            depth -= 1
-    return False
-
-
-def refuse_constant(name: str) -> None:
-    raise ValueError(name)
-
-
-def cast_datetime(value: str, source: str, target: str) -> str:
-    if target == "date":
-        return types.read_date(value)
-    if target == "timestamp with time zone":
-        return types.read_timestamp(value)
-    if target == "time" and source == "text":
-        return types.read_time(value)
-    # The local date and time, without the zone.
-    local = types.read_clock_face(value)
-    return local if target == "timestamp" else local[11:]
 
 
 def recording_faults(function: Callable[..., Bound], faults: list[Fault]) -> Callable[..., Bound]:
@@ -368,7 +260,6 @@ def install(connection: Any, faults: list[Fault]) -> None:
         ("double_text", 1, double_text),
         ("in_timezone", 2, in_timezone),
         ("cast_value", 3, recording_faults(cast_value, faults)),
-        ("cast_clock", 2, recording_faults(cast_clock, faults)),
         ("finite", 1, recording_faults(finite, faults)),
         ("average_text", 2, average_text),
     ):

@@ -8,13 +8,10 @@ import sqlalchemy as sa
 
 from engine.query.catalog import catalog
 from engine.query.dialect.registry import DIALECTS
-from engine.query.plan_cache import PlanCache
-from engine.query.read.aggregates import has_aggregates
-from engine.query.read.embed import RowSelection, SelectBuilder, require_spreadable
+from engine.query.read.embed import RowSelection, SelectBuilder, has_aggregates, require_spreadable
 from engine.query.read.planner import AccessPath, Planner
-from engine.query.rule import Rule
 from engine.query.shape import Node, Shape
-from engine.query.statement import Statement, parameter
+from engine.query.statement import PlanCache, Rule, Statement, parameter
 
 ROOT_LIMIT = parameter("root_limit", sa.BigInteger)
 ROOT_OFFSET = parameter("root_offset", sa.BigInteger)

@@ -15,19 +15,14 @@ from sqlalchemy.sql import visitors
 from sqlalchemy.sql.elements import UnaryExpression
 
 from engine.query.catalog import Attribute, Relation, Relationship, aliased
-from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.in_subquery import SmallInSubquery
-from engine.query.read import operators
-from engine.query.read.access_paths import AccessPaths
-from engine.query.read.disjuncts import Disjunct, disjuncts
-from engine.query.read.operators import path_value
-from engine.query.read.skip_scan import Partitions, partitions_of, selects_by_key
-from engine.query.rule import Action, Rule
+from engine.query.dialect.base import SmallInSubquery, SqlDialect
+from engine.query.read import expressions
+from engine.query.read.access_paths import AccessPaths, Disjunct, Partitions, disjuncts, partitions_of, selects_by_key
+from engine.query.read.expressions import path_value
 from engine.query.shape import Condition, Embed, Filter, Node, NotEmbedded, OrderTerm
-from engine.query.statement import Statement, compile_statement
+from engine.query.statement import Action, Rule, Statement, compile_statement
 from models import RESOURCES
-from models.errors import Fault
-from models.types import ColumnType
+from models.types import ColumnType, Fault
 
 Expression = sa.ColumnElement[Any]
 
@@ -35,8 +30,8 @@ TRUSTED_ALIASES = ("rule_", "derived_")
 """Alias prefixes of the tables that rules and derived columns read. They are never printed."""
 
 
-class NotToOne(Fault):
-    """An order by a to-many embed (PGRST118)."""
+class NotToOne(Fault, code="PGRST118"):
+    """An order by a to-many embed."""
 
 
 class UnguardedRelation(AssertionError):
@@ -188,9 +183,9 @@ class Planner(AccessPaths):
         kind, column = self.operand_column(flt, relation, alias)
         if flt.operator == "is":
             assert flt.keyword is not None
-            condition, leak_proof = operators.is_condition(column, kind, flt.keyword), True
+            condition, leak_proof = expressions.is_condition(column, kind, flt.keyword), True
         else:
-            operator = operators.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
+            operator = expressions.operator_for("eq" if flt.operator == "in" else flt.operator, kind)
             leak_proof = operator.leak_proof
             condition = self.comparison(flt, operator, column, kind)
             if flt.column in relation.model.indexed_texts and flt.matches_short_texts_only:
@@ -200,7 +195,7 @@ class Planner(AccessPaths):
             condition = sa.not_(condition)
         if leak_proof and not flt.path:  # the time to read JSON depends on its length
             return condition
-        in_time = self.dialect.before_deadline(costly=operators.costly_filters(node.conditions))
+        in_time = self.dialect.before_deadline(costly=expressions.costly_filters(node.conditions))
         barrier = sa.and_(self.barrier(relation, alias, scope), in_time)
         # CASE, because a database may evaluate the operands of AND in any order, and equal operands of OR once.
         return condition if isinstance(barrier, sa.True_) else sa.case((barrier, condition))
@@ -209,7 +204,7 @@ class Planner(AccessPaths):
         attribute = relation.attribute(flt.column)
         if flt.path:
             return path_value(self.dialect, attribute, alias.c[attribute.name], flt.path)
-        return attribute.type, alias.c[attribute.name]
+        return attribute.filter_type, alias.c[attribute.name]
 
     def null_filtered_embed(self, flt: Filter, node: Node) -> Embed | None:
         """Return the embed of a filter `embed=is.null` or `embed=not.is.null`; None for another filter."""
@@ -296,7 +291,7 @@ class Planner(AccessPaths):
         kind = attribute.type
         if term.path:
             kind, column = path_value(self.dialect, attribute, column, term.path)
-        operators.require_comparable(kind.name, "ordering")
+        expressions.require_comparable(kind.name, "ordering")
         if term.ranked:
             ranks = enumerate(f"'{each}'" for each in attribute.info.allowed_values)
             return sa.case(*((column == sa.literal_column(each), sa.literal_column(str(rank))) for rank, each in ranks))

@@ -1,9 +1,13 @@
-"""The rows of an insert: converts their values, fills in defaults, and runs the statements that write them."""
+"""The rows of inserts and upserts: their values, their defaults, and the order of checks and writes.
+
+An upsert checks protected key columns first. Then it checks the rule for the payload's rows, for existing rows, and for
+merged rows. The first failed check gives the error.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -11,17 +15,24 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from engine.interface.transaction import Transaction
-from engine.query.catalog import Relation
-from engine.query.constraints import ConstraintViolation, NotNullViolation, UniqueViolation
-from engine.query.statement import Binding, Statement
-from engine.query.write.constraint_diagnosis import diagnose_write
-from engine.query.write.domain_rules import Key
-from engine.query.write.plan import InsertPlan, UpsertPlan
+from engine.interface.database import Transaction
+from engine.query.catalog import ConstraintViolation, NotNullViolation, Relation, UniqueViolation, UnknownColumn
+from engine.query.statement import Binding, Rule, Statement
+from engine.query.write import statements
 from engine.query.write.row_layout import MEMOIZED_TYPES, ColumnSource, MemoizedConverter, Row, RowLayout, row_layout
-from models.errors import Fault
-from models.fields import TENANT_COLUMN, ColumnDefault
-from models.types import Bound
+from engine.query.write.rules import (
+    DOMAIN_RULES,
+    Key,
+    UpdatedRow,
+    diagnose_write,
+    protected_column,
+    require_allowed,
+    row_violation,
+    rule_columns,
+)
+from engine.query.write.statements import InsertPlan, UpsertPlan, stored_columns
+from models.fields import ColumnDefault
+from models.types import Bound, Fault
 
 
 class Conflict(Enum):
@@ -38,6 +49,7 @@ class Insertion:
 
     `columns`: the columns to write. `target`: the columns of `on_conflict`. `default_missing`: whether a missing value
     is the column's default instead of null. `lines`: the numbers of the lines on which the rows of a CSV begin.
+    `service_columns`: columns whose values the service sets, not the payload.
     """
 
     rows: Sequence[Row]
@@ -46,6 +58,7 @@ class Insertion:
     target: tuple[str, ...] | None = None
     default_missing: bool = False
     lines: tuple[int, ...] | None = None
+    service_columns: frozenset[str] = frozenset()
 
     def locate(self, fault: Fault, position: int, columns: Sequence[str] = ()) -> None:
         """Begin a fault's details with the row, or with the line of a CSV, and the columns.
@@ -199,14 +212,6 @@ class InsertRows:
         """Return whether every row has a key, or none has and the database generates consecutive ids."""
         return self.have_keys or not set(self.relation.key) & set(self.columns)
 
-    def require_client(self) -> None:
-        """Raise NotNullViolation for the first row without a required client. The rule would deny the row."""
-        for name, column in self.required:
-            if name == TENANT_COLUMN:
-                for position, values in enumerate(self.values):
-                    if column is None or values[column] is None:
-                        raise self.null_violation(position, name)
-
     def require_complete(self, position: int) -> None:
         """Raise NotNullViolation for a missing required value. The database would run triggers and conflicts first."""
         name = self.missing_column(self.values[position])
@@ -283,5 +288,239 @@ def effective_columns(relation: Relation, insertion: Insertion) -> tuple[str, ..
     )
 
 
-def keys_as_json(keys: Iterable[Key]) -> str:
-    return json.dumps([list(key) for key in keys])
+class NoSuchConstraint(Fault, code="42P10"):
+    """An `on_conflict` over columns without a unique constraint."""
+
+
+class SameRowTwice(Fault, code="21000"):
+    """A merge whose payload holds a key twice."""
+
+
+def upsert(
+    transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: InsertRows
+) -> WriteResult:
+    """Insert the rows that do not exist; merge or ignore those that do. Raise the errors of the checks."""
+    target = conflict_target(relation, insertion.target)
+    merge = insertion.conflict is Conflict.MERGE
+    if not set(target) <= set(rows.columns):
+        # The database generates the key, so there is no conflict.
+        require_stored_values(relation, insertion, rows, {}, frozenset())
+        return insert_new(transaction, relation, insertion, rule, rows)
+    recomputed = DOMAIN_RULES[relation.name].recomputed if rule_columns(relation.name) else ()
+    merged = tuple(dict.fromkeys((*insertion.columns, *recomputed))) if merge else None
+    plan = statements.plan_upsert(
+        transaction.dialect.name, relation.name, rows.columns, rows.constant, target, merged, rule
+    )
+    found = transaction.all(plan.existing_rows.sql, plan.existing_rows.bind(rows.binding))
+    size = len(relation.key)
+    existing = {position: (bool(is_writable), tuple(values[:size])) for position, is_writable, _, *values in found}
+    unchanged = {position for position, _, is_changed, *_ in found if not is_changed}
+    names = stored_columns(relation, rows.columns)
+    stored = {position: dict(zip(names, values[size:], strict=True)) for position, _, _, *values in found}
+    keep_computed(relation, insertion, rows, stored)
+    unwritable = frozenset(position for position, (is_writable, _) in existing.items() if not is_writable)
+    require_stored_values(relation, insertion, rows, stored, unwritable)
+    require_writable_keys(relation, insertion, target, existing, rule)
+    require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
+    require_writable_rows(relation, target, existing, insertion)
+    require_allowed(transaction, relation, plan.denied_merge, rows.binding, insertion.locate)
+    written: list[Key] | None = None
+    if merge:
+        recompute(transaction, relation, insertion, rows, stored, unchanged)
+        require_distinct(rows, target)
+        # One statement that changes keys could reuse a key before the check of the references to it.
+        keeps_keys = set(relation.key) & set(insertion.columns) <= set(target)
+        written = rows.write_all(plan) if keeps_keys and rows.have_keys else None
+    keys: list[Key] = []
+    unchanged_keys: set[Key] = set()
+    inserted = 0
+    for position, values in enumerate(rows.values):
+        if position in existing and not merge:
+            rows.require_complete(position)
+            continue
+        key = rows.write_row(plan, position) if written is None else written[position]
+        if position in existing:
+            keys.append(merged_key(relation, existing[position][1], values, rows.columns, merged))
+            if position in unchanged:
+                unchanged_keys.add(keys[-1])
+        elif key is not None:
+            keys.append(key)
+            inserted += 1
+    return WriteResult(keys, inserted, unchanged=frozenset(unchanged_keys))
+
+
+def insert_new(
+    transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: InsertRows
+) -> WriteResult:
+    """Insert rows without a conflict target; raise RowDenied or the violation of a constraint."""
+    plan = statements.plan_insert(transaction.dialect.name, relation.name, rows.columns, rows.constant, rule)
+    statement = plan.insert_if_allowed if len(rows.values) == 1 else None
+    if statement is not None and rows.missing_column(rows.values[0]) is None:
+        try:
+            key = rows.write(statement, rows.values[0])
+        except ConstraintViolation as violation:
+            insertion.locate(violation, 0, violation.columns)
+            raise
+        if key is None:
+            denial = row_violation(relation)
+            insertion.locate(denial, 0)
+            raise denial
+        return WriteResult([key], 1)
+    keys = rows.write_all(plan)
+    if keys is None:
+        require_allowed(transaction, relation, plan.denied, rows.binding, insertion.locate)
+        keys = rows.write_one_by_one(plan)
+    return WriteResult(keys, len(keys))
+
+
+StoredValues = dict[int, dict[str, Bound]]
+"""Values of existing rows by position in the payload and by column."""
+
+
+def keep_computed(relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues) -> None:
+    """Replace a null in a computed column with the stored value, so that a repeated request does not change it."""
+    for name in insertion.columns:
+        if relation.attributes[name].default is ColumnDefault.COMPUTED:
+            nulls = (position for position in stored if insertion.rows[position].get(name) is None)
+            rows.replace_values(name, {position: stored[position][name] for position in nulls})
+
+
+def recompute(
+    transaction: Transaction,
+    relation: Relation,
+    insertion: Insertion,
+    rows: InsertRows,
+    stored: StoredValues,
+    unchanged: set[int],
+) -> None:
+    """Set the columns that the domain rule computes in existing rows. Rows without a watched change keep theirs."""
+    columns = rule_columns(relation.name)
+    if not columns:
+        return
+    rule = DOMAIN_RULES[relation.name]
+    changed: dict[int, UpdatedRow] = {}
+    values: dict[str, dict[int, Bound]] = {name: {} for name in rule.recomputed}
+    for position, old in stored.items():
+        row = dict(zip(rows.columns, rows.values[position], strict=True))
+        new = {name: row[name] for name in insertion.columns}
+        for name in rule.recomputed:
+            values[name][position] = new.get(name, old[name])
+            if name in new and insertion.rows[position].get(name) is None:
+                new[name] = None
+        if position not in unchanged or any(name in new and new[name] != old[name] for name in rule.recomputed):
+            changed[position] = UpdatedRow({name: old[name] for name in columns}, new)
+    computed = rule.recompute(transaction, list(changed.values())) if changed else []
+    for position, each in zip(changed, computed, strict=True):
+        for name in rule.recomputed:
+            values[name][position] = each[name]
+    for name, of_rows in values.items():
+        rows.replace_values(name, of_rows)
+
+
+def require_stored_values(
+    relation: Relation, insertion: Insertion, rows: InsertRows, stored: StoredValues, unwritable: frozenset[int]
+) -> None:
+    """Raise ProtectedColumn if a row changes a column of the service, or if a new row does not have its default.
+
+    A merge does not change an insert-only column, either. Skip the `unwritable` rows, which another check refuses: the
+    error would reveal the values of a hidden row.
+    """
+    for name in insertion.columns:
+        attribute = relation.attributes[name]
+        is_kept = attribute.info.insert_only and insertion.conflict is Conflict.MERGE
+        if not (attribute.info.service or is_kept):
+            continue
+        place = rows.columns.index(name)
+        is_computed = attribute.default is ColumnDefault.COMPUTED
+        for position, values in enumerate(rows.values):
+            kept = stored[position][name] if position in stored else attribute.stored_default
+            is_given = insertion.rows[position].get(name) is not None
+            if position not in stored and (is_kept or (is_computed and not is_given)):
+                continue
+            if values[place] != kept and position not in unwritable:
+                fault = protected_column(name, is_update=is_kept, is_insert_only=is_kept)
+                insertion.locate(fault, position, (name,))
+                raise fault
+
+
+def merged_key(
+    relation: Relation, key: Key, values: tuple[Bound, ...], columns: tuple[str, ...], merged: tuple[str, ...] | None
+) -> Key:
+    """Return the key of an existing row after a merge: the merged columns have the payload's values."""
+    return tuple(
+        values[columns.index(name)] if merged is not None and name in merged else old
+        for name, old in zip(relation.key, key, strict=True)
+    )
+
+
+def require_target(relation: Relation, insertion: Insertion) -> None:
+    """Raise NoSuchConstraint or UnknownColumn for the invalid target of an upsert, even of no rows."""
+    if insertion.conflict is not Conflict.FAIL:
+        conflict_target(relation, insertion.target)
+
+
+def conflict_target(relation: Relation, requested: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the columns of the unique constraint for `on_conflict`, by default of the primary key."""
+    if requested is None:
+        return relation.key
+    for name in requested:
+        if name not in relation.attributes:
+            raise UnknownColumn(f'column "{name}" does not exist')
+    for columns in relation.uniques.values():
+        if set(columns) == set(requested):
+            return columns
+    raise NoSuchConstraint("there is no unique or exclusion constraint matching the ON CONFLICT specification")
+
+
+def require_writable_keys(
+    relation: Relation, insertion: Insertion, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]], rule: Rule
+) -> None:
+    """Raise ProtectedColumn if the payload sets a protected key column of a row that the caller may not update."""
+    protected = next(
+        (name for name in relation.key if name in insertion.columns and name in rule.protected_columns), None
+    )
+    if protected is not None:
+        writable = {position for position, (is_writable, _) in existing.items() if is_writable}
+        setting = insertion.rows_with(protected)
+        refused = setting - writable if protected in target else setting
+        if refused:
+            fault = protected_column(protected)
+            insertion.locate(fault, min(refused), (protected,))
+            raise fault
+
+
+def require_writable_rows(
+    relation: Relation, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]], insertion: Insertion
+) -> None:
+    """Raise RowDenied if the caller may not update an existing row, or UniqueViolation for another target than the
+    primary key."""
+    refused = [position for position, (is_writable, _) in existing.items() if not is_writable]
+    if not refused:
+        return
+    if target == relation.key:
+        denial = row_violation(relation, " (USING expression)")
+        insertion.locate(denial, min(refused))
+        raise denial
+    constraint = next(name for name, key in relation.uniques.items() if key == target)
+    violation = UniqueViolation(constraint)
+    insertion.locate(violation, min(refused), target)
+    raise violation
+
+
+def require_distinct(rows: InsertRows, target: tuple[str, ...]) -> None:
+    """Raise SameRowTwice if two rows have the same target."""
+    positions = [rows.columns.index(name) for name in target]
+    seen: set[Key] = set()
+    for row, values in enumerate(rows.values):
+        key = tuple(values[position] for position in positions)
+        if None in key:  # nulls are distinct
+            continue
+        if key in seen:
+            fault = SameRowTwice(
+                "ON CONFLICT DO UPDATE command cannot affect row a second time",
+                hint="Ensure that no rows proposed for insertion within the same command have "
+                "duplicate constrained values.",
+            )
+            rows.insertion.locate(fault, row, target)
+            raise fault
+        seen.add(key)

@@ -1,20 +1,30 @@
-"""How the columns of new rows are computed: from a payload's JSON values, or by default."""
+"""How the columns of new rows are computed, and the entries of the audit log that no trigger writes.
+
+A column's value comes from a payload's JSON or from its default. The entries are refusals, sign-ins, changes of
+credentials and the results of forms. Triggers write the entries of changes, cascades included:
+engine/schema/sqlite_triggers.py and postgres/triggers.py. The transaction sets the actor first
+(`Transaction.set_actor`).
+"""
 
 from __future__ import annotations
 
+import datetime
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
-from engine.interface.transaction import Transaction
-from engine.query.catalog import Attribute, Relation, catalog
-from engine.query.constraints import NotNullViolation
-from engine.query.plan_cache import PLANS_MAX
-from engine.query.statement import Binding
-from engine.query.write.domain_rules import DOMAIN_RULES, DomainRule
+import sqlalchemy as sa
+
+from engine.interface.database import Transaction
+from engine.query.catalog import Attribute, NotNullViolation, Relation, catalog
+from engine.query.dialect.registry import DIALECTS
+from engine.query.statement import PLANS_MAX, Binding, Statement, compile_statement, parameter
+from engine.query.write.rules import DOMAIN_RULES, DomainRule
+from models.audit_log import AuditLog
 from models.fields import ColumnDefault
-from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp
+from models.types import DOUBLE, TIMESTAMP, Bound, OutOfRange, new_uuid, read_timestamp, write_timestamp
 
 CHOSEN_ID_MAX = 2**52  # JavaScript can represent the ids that follow the chosen one
 IMPORTED_ID_MAX = 2**52 + 2**51  # an export may hold ids that follow CHOSEN_ID_MAX
@@ -200,3 +210,74 @@ def convert_value(attribute: Attribute, value: object, binding: Binding) -> Boun
     if attribute.type is TIMESTAMP and binding.zone is not None and isinstance(value, str):
         return read_timestamp(value, binding.zone)
     return attribute.type.read_json(value)
+
+
+@cache
+def insert_statement(database: str) -> Statement:
+    """Return the statement that inserts an entry."""
+    names = ("at", "actor_id", "action", "relation", "row_key", "client_id", "after")
+    table: Any = AuditLog.__table__
+    values = {name: parameter(name, table.c[name].type) for name in names}
+    return compile_statement(sa.insert(table).values(values), DIALECTS[database].sa_dialect)
+
+
+REFUSED = "refused"
+REFUSALS_PER_MINUTE_MAX = 60  # per user: refusals may not fill the disk
+
+
+def record_refusal(
+    transaction: Transaction, relation: str, *, actor_id: str, client_id: int | None, message: str
+) -> None:
+    """Record that a user was refused, unless the limit per minute is reached."""
+    # A literal, since the partial index is for this action.
+    is_refusal = AuditLog.action == sa.literal_column(f"'{REFUSED}'")
+    refusals = sa.select(AuditLog.at).where(AuditLog.actor_id == actor_id, is_refusal)
+    newest_first = refusals.order_by(AuditLog.id.desc()).limit(1).offset(REFUSALS_PER_MINUTE_MAX - 1)
+    earlier = transaction.execute(newest_first).scalar()
+    minute_ago = write_timestamp(transaction.moment - datetime.timedelta(minutes=1))
+    if earlier is None or str(earlier) < minute_ago:
+        details = {"message": message}
+        record_entry(transaction, REFUSED, relation, actor_id=actor_id, client_id=client_id, details=details)
+
+
+def record_entry(
+    transaction: Transaction,
+    action: str,
+    relation: str,
+    *,
+    actor_id: str | None,
+    client_id: int | None,
+    row_key: str | None = None,
+    details: dict[str, Any] | None = None,
+) -> None:
+    """Record an entry that is not a change of a row: a sign-in, a sign-out, a refusal. `details` hold no secrets."""
+    after = json.dumps(details) if details is not None else None
+    statement = insert_statement(transaction.dialect.name)
+    values = {
+        "at": transaction.now,
+        "actor_id": actor_id,
+        "action": action,
+        "relation": relation,
+        "row_key": row_key,
+        "client_id": client_id,
+        "after": after,
+    }
+    transaction.run(statement.sql, statement.bind(Binding(parameters=values)))
+
+
+def read_details(
+    transaction: Transaction, action: str, relation: str, *, actor_id: str, row_key: str, since: datetime.datetime
+) -> dict[str, Any] | None:
+    """Return the details of an entry that `record_entry` has recorded, or None if there is none since this moment."""
+    entry = sa.select(AuditLog.after).where(
+        AuditLog.action == action,
+        AuditLog.relation == relation,
+        AuditLog.actor_id == actor_id,
+        AuditLog.row_key == row_key,
+        # The index of PostgreSQL has the first 200 characters of the key.
+        sa.func.substr(AuditLog.row_key, 1, 200) == row_key,
+        AuditLog.at >= write_timestamp(since),
+    )
+    text = transaction.execute(entry.limit(1)).scalar()
+    details: dict[str, Any] | None = json.loads(text) if isinstance(text, str) else text
+    return details

@@ -1,14 +1,11 @@
 """The migrations of both engines, in order.
 
 `schema.sql` and its PostgreSQL twin make a database of the current version. A migration takes a database from the
-version before to its own, by one script for each engine. Scripts change tables only. The upgrade then recreates
-indexes, views, functions and triggers (`engine/maintenance/migrate.py`, `engine/postgres/schema.py`). A script of
-PostgreSQL also makes the indexes of its tables.
-
-A migration is two files of this folder, `0002_title_in_words.sqlite.sql` and `0002_title_in_words.postgresql.sql`.
-A person writes both.
-
-A released migration never changes. The next one corrects it.
+version before to its own, by one script for each engine. Scripts change tables only; those of PostgreSQL also make the
+indexes of their tables. The upgrade then recreates indexes, views, functions and triggers
+(`engine/maintenance/migrate.py`, `postgres/schema.py`). A person writes both scripts, such as
+`0003_limits_of_readings.sqlite.sql` and `0003_limits_of_readings.postgresql.sql`. A released migration never changes.
+The next one corrects it.
 """
 
 from __future__ import annotations
@@ -56,9 +53,10 @@ MIGRATIONS: tuple[Migration, ...] = read_migrations()
 
 EARLIER_VERSION = (
     "was made by a development version from before 0.1.0: run `flask --app app export FILE` with that version,"
-    " and `flask --app app import FILE` with this one over a new database"
+    " and `flask --app app import FILE` with this one over a new database; an export leaves out passwords, API keys,"
+    " calendar links, kiosk displays, sessions and the audit log, so keep that database, and set new passwords"
 )
-"""Why a database of a development version is refused, and the way out."""
+"""Why a database of a development version is refused, the way out, and what is lost on it."""
 
 
 def lacking(absent: Mapping[str, Collection[str]], present: Collection[str]) -> str:

@@ -1,4 +1,4 @@
-"""Geometry of the dashboard's charts; the templates write the SVG.
+"""Geometry of the dashboard's charts and of QR codes; the templates write the SVG.
 
 Shapes have classes and plain coordinates and no inline style, which the content security policy forbids. A table with
 the same numbers accompanies each chart.
@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+import segno
+
 from inspections.reporting.chart import Chart
 from models.vocabulary import CANCELLED, COMPLETED, FAILED, IN_PROGRESS, SCHEDULED
 from routes.console.components.template_filters import long_day, status
 
 WIDTH, HEIGHT = 940, 200
-LEFT, BOTTOM, TOP = 34, 22, 8
+LEFT, BOTTOM, TOP = 44, 22, 18
+TOTALS_MAX = 24  # narrower columns have no room for the number above them
 LABELS_MAX = 12
 POINTS_MAX = 130  # more bars are not legible
 STATUSES = (COMPLETED, FAILED, IN_PROGRESS, SCHEDULED, CANCELLED, "none", "other")
@@ -44,7 +47,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A stacked column chart: one column per period, with its axis labels and its table rows with query strings."""
+    """A stacked column chart: a column with its total per period, axis labels, and table rows with query strings."""
 
     bars: list[Bar]
     periods: list[Label]
@@ -52,6 +55,7 @@ class Stacked:
     kinds: list[str]
     rows: list[tuple[str, int, list[int]]]
     links: list[str]
+    totals: list[Label]
 
 
 def stacked(chart: Chart) -> Stacked:
@@ -62,7 +66,7 @@ def stacked(chart: Chart) -> Stacked:
     labelled_every = max(1, -(-len(chart.series) // LABELS_MAX))
     scale = (HEIGHT - BOTTOM - TOP) / top
     lines = [Label(f"{top * part // 2:,}", LEFT, HEIGHT - BOTTOM - top * part / 2 * scale) for part in range(3)]
-    drawn = Stacked([], [], lines, kinds, [], [])
+    drawn = Stacked([], [], lines, kinds, [], [], [])
     for place, point in enumerate(chart.series):
         name = period_name(point.period, chart.interval.value)
         counts = [point.by_status.get(kind, 0) for kind in kinds]
@@ -78,6 +82,8 @@ def stacked(chart: Chart) -> Stacked:
                         kind, x + step * 0.1, y, step * 0.8, count * scale, tooltip, counted_filters(chart, place, kind)
                     )
                 )
+        if point.total and len(chart.series) <= TOTALS_MAX:
+            drawn.totals.append(Label(f"{point.total:,}", x + step / 2, y - 4))
         if place % labelled_every == 0:
             drawn.periods.append(Label(name, x + step / 2, HEIGHT - 6))
     return drawn
@@ -116,6 +122,21 @@ def shares(counts: Mapping[str, int]) -> list[Share]:
     largest = max(counts.values(), default=0)
     ranked = sorted(((key, count) for key, count in counts.items() if count), key=lambda pair: (-pair[1], pair[0]))
     return [Share(key, count, 100 * count / largest) for key, count in ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class QrCode:
+    """A square of `size` modules with a quiet border, and the path of its dark modules."""
+
+    size: int
+    path: str
+
+
+def qr_code(text: str) -> QrCode:
+    """Return the QR code of a text."""
+    rows = list(segno.make_qr(text, error="m").matrix_iter())
+    dark = (f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark)
+    return QrCode(len(rows), "".join(dark))
 
 
 def period_name(period: str, interval: str) -> str:

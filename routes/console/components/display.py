@@ -1,17 +1,22 @@
-"""How rows are shown: the cells of a list, the lines of a page, and the cells of related rows.
+"""How rows are shown: the cells of a list, the lines of a page, filters in words, and the texts of a search.
 
-This module does not use Flask.
+Nothing here uses Flask. A filter in words is such as "Date before 28 Nov 2026". A search looks into the texts that a
+list's rows show and the caller may read.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from access.caller import Caller
 from engine.query.catalog import Attribute
-from engine.query.rule import Action
-from models.types import DATE, TIMESTAMP
+from engine.query.statement import Action
+from models.types import DATE, TIMESTAMP, Fault, read_date
+from routes.console.components import queries
+from routes.console.components.list_query import Listing, Searched, is_date
 from routes.console.components.tables import Row, RowReference, Table
 from routes.console.components.template_filters import (
     badge,
@@ -21,8 +26,10 @@ from routes.console.components.template_filters import (
     moment,
     name,
     short,
+    short_title,
     words,
 )
+from routes.console.session.urls import console_url
 
 LISTED_CHARACTERS_MAX = 4_000
 WORD_CHARACTERS_MAX = 14
@@ -30,12 +37,12 @@ LONG_WORD = re.compile(rf"[^\s-]{{{WORD_CHARACTERS_MAX + 1}}}")
 LONG_CHARACTERS_MIN = 60  # a list shows the first lines of a longer text, and prints all of it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cell:
     """A shown value: its text, its link, and its CSS class on a page.
 
     Screen readers read `about`. A screen shows the first lines of a text that `is_long`. A telephone shows `slim` in
-    place of the first column that it leaves out.
+    place of the first column that it leaves out. Paper shows `printed` after the text.
     """
 
     text: str
@@ -45,18 +52,20 @@ class Cell:
     about: str = ""
     slim: str = ""
     is_long: bool = False
+    printed: str = ""
+    breaks: bool = field(init=False)
+    """Whether a list may break the text within a word, because the word is long."""
+    is_plain: bool = field(init=False)
+    """Whether a list shows nothing but the text."""
 
-    @property
-    def breaks(self) -> bool:
-        """Whether a list may break the text within a word, because the word is long."""
-        if len(self.text) <= WORD_CHARACTERS_MAX:
-            return False
-        return any(LONG_WORD.search(part) for part in email_parts(self.text))
+    def __post_init__(self) -> None:
+        has_at, text = "@" in self.text, self.text
+        self.breaks = any(LONG_WORD.search(part) for part in (email_parts(text) if has_at else (text,)))
+        self.is_plain = not (self.url or self.badge or self.slim or self.is_long or self.printed or has_at)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether a list shows nothing but the text."""
-        return not (self.url or self.badge or self.slim or self.is_long or "@" in self.text)
+
+CellOf = Callable[[Row], Cell]
+"""Returns a value of a row as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +99,12 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
         kind = "wide" if without else ""
-        label, classes = ("Number", f"n {kind}".strip()) if table.has_number else ("Row", kind)
+        label, classes = (
+            ("Number", f"n {kind}".strip()) if table.has_number else ("Grant" if table.model.grant else "Row", kind)
+        )
         headings.insert(0, Heading(label, classes, table.relation.key[0]))
-    cells = [
-        ([] if has_link else [link_cell(table, row)]) + [list_cell(table, caller, each, row) for each in columns]
-        for row in rows
-    ]
+    writers = ([] if has_link else [link_cells(table)]) + [list_cells(table, caller, each) for each in columns]
+    cells = [[write(row) for write in writers] for row in rows]
     wide_places = [place for place, each in enumerate(headings) if "wide" in each.kind]
     chosen = [place for place in wide_places if headings[place].sort == table.presentation.slim]
     wide = next(iter((chosen if table.presentation.slim else []) or wide_places), 0)
@@ -132,10 +141,15 @@ def prepare_rows(table: Table, caller: Caller, rows: list[Row]) -> None:
         each.table.presentation.prepare(caller, [row[each.embed] for row in rows if row.get(each.embed)])
 
 
-def link_cell(table: Table, row: Row) -> Cell:
-    """Return the link to the page of a row whose title the list does not show."""
-    key = table.key_text(row)
-    return Cell(key if table.has_number else "Open", table.url(row), about="" if table.has_number else key)
+def link_cells(table: Table) -> CellOf:
+    """Return what shows the link to the page of a row whose title the list does not show."""
+    home = console_url(table.path)
+
+    def write(row: Row) -> Cell:
+        key, url = table.key_text(row), table.row_path(row, home)
+        return Cell(key, url) if table.has_number else Cell("Open", url, about=table.title(row))
+
+    return write
 
 
 def kind_of(table: Table, attribute: Attribute, narrow: set[str]) -> str:
@@ -154,50 +168,86 @@ def is_text(attribute: Attribute) -> bool:
     return attribute.type.name == "text"
 
 
-def list_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
-    """Return a value in a list. The title is the link to the row's page."""
-    cell = value_cell(table, caller, attribute, row)
-    if len(cell.text) > LISTED_CHARACTERS_MAX:
-        cell = replace(cell, text=short(cell.text, LISTED_CHARACTERS_MAX))
-    if attribute.name != table.title_column or cell.url:
-        return replace(cell, is_long=True) if len(cell.text) >= LONG_CHARACTERS_MIN else cell
-    if is_text(attribute) and row[attribute.name] is not None:
-        return Cell(cell.text, table.url(row), is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
-    about = f"{table.title(row)}, number {table.key_text(row)}"
-    none = f"No {label_of(attribute).lower()}"
-    return Cell(cell.text if row[attribute.name] is not None else none, table.url(row), about=about)
+def list_cells(table: Table, caller: Caller, attribute: Attribute) -> CellOf:
+    """Return what shows a column in a list. The title is the link to the row's page."""
+    value_of = value_cells(table, caller, attribute)
+    is_title, home = attribute.name == table.title_column, console_url(table.path)
+    is_named, none = is_text(attribute), f"No {label_of(attribute).lower()}"
+
+    def write(row: Row) -> Cell:
+        cell = value_of(row)
+        if len(cell.text) > LISTED_CHARACTERS_MAX:
+            cell = replace(cell, text=short(cell.text, LISTED_CHARACTERS_MAX))
+        if not is_title or cell.url:
+            return replace(cell, is_long=True) if len(cell.text) >= LONG_CHARACTERS_MIN else cell
+        url, is_given = table.row_path(row, home), row[attribute.name] is not None
+        if is_named and is_given:
+            return Cell(cell.text, url, is_long=len(cell.text) >= LONG_CHARACTERS_MIN)
+        about = f"{table.title(row)}, number {table.key_text(row)}"
+        return Cell(cell.text if is_given else none, url, about=about)
+
+    return write
+
+
+def value_cells(table: Table, caller: Caller, attribute: Attribute) -> CellOf:
+    """Return what shows a column's values with their links. What holds for every row is decided here, once."""
+    column, info = attribute.name, attribute.info
+    known = info.allowed_values or info.common_values
+    if own := table.presentation.cells.get(column):
+        printed = table.presentation.printed.get(column)
+        return lambda row: Cell(*own(row), printed=printed(row) if printed else "")
+    if column in table.references:
+        shown = reference_cells(caller, table.references[column])
+        return lambda row: shown(row) if row.get(column) is not None else Cell("–")
+    if column in table.presentation.badges:
+        return badge_cells(column, known, f"No {label_of(attribute).lower()}")
+    text = text_of_values(table, attribute)
+
+    def write(row: Row) -> Cell:
+        value = row.get(column)
+        if value is None:
+            return Cell("–")
+        return Cell(words(str(value)) if value in known else text(value))
+
+    return write
+
+
+def badge_cells(column: str, known: Sequence[str], none: str) -> CellOf:
+    def write(row: Row) -> Cell:
+        value = row.get(column)
+        text = words(str(value)) if value in known else short(str(value))
+        return Cell(text if value else none, badge=badge(value))
+
+    return write
+
+
+def text_of_values(table: Table, attribute: Attribute) -> Callable[[Any], str]:
+    """Return what shows the values of a column as texts."""
+    if attribute.type in (TIMESTAMP, DATE):
+        return moment if attribute.type is TIMESTAMP else long_day
+    if attribute.name == table.title_column and is_text(attribute):
+        return name
+    return lambda value: isolated(str(value))
 
 
 def value_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> Cell:
     """Return a value with its link."""
-    value, info = row.get(attribute.name), attribute.info
-    if attribute.name in table.presentation.cells:
-        return Cell(*table.presentation.cells[attribute.name](row))
-    if attribute.name in table.references and value is not None:
-        return reference_cell(caller, table.references[attribute.name], row)
-    known = info.allowed_values or info.common_values
-    if attribute.name in table.presentation.badges:
-        text = words(value) if value in known else short(str(value))
-        return Cell(text if value else f"No {label_of(attribute).lower()}", badge=badge(value))
-    if value is None:
-        return Cell("–")
-    if value in known:
-        return Cell(words(str(value)))
-    if attribute.type is TIMESTAMP:
-        return Cell(moment(value))
-    if attribute.type is DATE:
-        return Cell(long_day(value))
-    is_name = attribute.name == table.title_column and is_text(attribute)
-    return Cell(name(value) if is_name else isolated(str(value)))
+    return value_cells(table, caller, attribute)(row)
 
 
-def reference_cell(caller: Caller, reference: RowReference, row: Row) -> Cell:
-    """Return the title of a referred row, with its link."""
-    target, referred = reference.table, row.get(reference.embed)
-    if referred is None:
-        return Cell("–")
-    url = target.url(referred) if target.permits(caller, Action.READ) else ""
-    return Cell(target.title(referred), url)
+def reference_cells(caller: Caller, reference: RowReference) -> CellOf:
+    """Return what shows the title of a referred row, with its link."""
+    target, embed = reference.table, reference.embed
+    title = target.presentation.title or target.title
+    home = console_url(target.path) if target.permits(caller, Action.READ) else ""
+
+    def write(row: Row) -> Cell:
+        referred = row.get(embed)
+        if referred is None:
+            return Cell("–")
+        return Cell(title(referred), target.row_path(referred, home) if home else "")
+
+    return write
 
 
 def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]:
@@ -217,3 +267,162 @@ def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
     if reference is not None and reference == table.parent and row[reference.embed] is None and row[attribute.name]:
         return Cell(f"Not visible: you were granted only this {table.noun}.")
     return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell
+
+
+DATE_OPERATORS = {"lt": "before", "lte": "until", "gt": "after", "gte": "from"}
+NUMBER_OPERATORS = {"lt": "below", "lte": "at most", "gt": "above", "gte": "at least"}
+LIST = re.compile(r"\(([^()\"]+)\)")
+PART = re.compile(r"\*([^*%_\\]+)\*")
+VALUES_SHOWN = 3
+
+
+def filter_words(table: Table, caller: Caller, listing: Listing, column: str, value: str) -> str:
+    """Return a filter in words, or an empty text if it is not a simple one."""
+    place = column_of(table, column)
+    if place is None:
+        return ""
+    owner, attribute, label = place
+    operator, _, operand = value.partition(".")
+    if value in ("is.null", "not.is.null"):
+        return f"{'No' if value == 'is.null' else 'Any'} {label[:1].lower()}{label[1:]}"
+    if option := listing.equals.get(column, {}).get(value):
+        return f"{label}: {option}"
+    if operator in ("eq", "neq", "in"):
+        found = LIST.fullmatch(operand) if operator == "in" else None
+        if operator == "in" and found is None:
+            return ""
+        texts = found[1].split(",") if found is not None else [operand]
+        return f"{label}{' is not' if operator == 'neq' else ':'} {values_in_words(owner, caller, attribute, texts)}"
+    if operator == "ilike" and (part := PART.fullmatch(operand)):
+        return f"{label} contains “{name(part[1], 60)}”"
+    return range_words(attribute, label, operator, operand)
+
+
+def column_of(table: Table, column: str) -> tuple[Table, Attribute, str] | None:
+    """Return the table, the attribute and the label of a filter's column, which may be that of a referred row."""
+    embed, dot, rest = column.rpartition(".")
+    if not dot:
+        attribute = table.relation.attributes.get(column)
+        return (table, attribute, "Number" if column == "id" else label_of(attribute)) if attribute else None
+    reference = next((each for each in table.references.values() if each.embed == embed), None)
+    if reference is None or rest not in reference.table.relation.attributes:
+        return None
+    attribute = reference.table.relation.attributes[rest]
+    label = label_of(table.relation.attributes[reference.column])
+    return reference.table, attribute, f"{label}, {label_of(attribute).lower()}"
+
+
+def range_words(attribute: Attribute, label: str, operator: str, operand: str) -> str:
+    if operator not in DATE_OPERATORS:
+        return ""
+    if attribute.type is DATE or (attribute.type is TIMESTAMP and operator in ("lt", "gte") and is_date(operand)):
+        day = day_words(operand)
+        return day and f"{label} {DATE_OPERATORS[operator]} {day}"
+    return f"{label} {NUMBER_OPERATORS[operator]} {name(operand, 60)}" if attribute.type.numeric else ""
+
+
+def values_in_words(table: Table, caller: Caller, attribute: Attribute, texts: Sequence[str]) -> str:
+    shown = texts[:VALUES_SHOWN]
+    if reference := table.references.get(attribute.name):
+        titles = titles_of(reference.table, caller, shown)
+        values = [titles.get(each, f"number {each}") for each in shown]
+    else:
+        values = [value_in_words(attribute, each) for each in shown]
+    if len(texts) > len(shown):
+        values.append(f"{len(texts) - len(shown):,} more")
+    return f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
+
+
+def value_in_words(attribute: Attribute, text: str) -> str:
+    if text in (attribute.info.allowed_values or attribute.info.common_values):
+        return words(text)
+    return (day_words(text) if attribute.type is DATE else "") or name(text, 60)
+
+
+def day_words(text: str) -> str:
+    try:
+        return long_day(read_date(text))
+    except Fault:
+        return ""
+
+
+def titles_of(table: Table, caller: Caller, keys: Sequence[str]) -> dict[str, str]:
+    """Return the titles of the rows with these keys that the caller may read."""
+    if not table.permits(caller, Action.READ) or len(table.relation.key) > 1:
+        return {}
+    text = f"select={table.title_select}&{table.relation.key[0]}=in.({','.join(keys)})"
+    rows = queries.select_rows(caller, table.name, text, limit=len(keys)).rows
+    return {table.key_text(row): short_title(table.title(row)) for row in rows}
+
+
+def value_texts(table: Table, caller: Caller, rows: Sequence[Mapping[str, object]]) -> list[dict[str, str]]:
+    """Return the values of rows as text. A reference is the title of its row, if the caller reads that."""
+    titles: dict[str, dict[str, str]] = {}
+    for column, reference in table.references.items():
+        keys = {str(row[column]) for row in rows if row.get(column) is not None}
+        if keys and reference.key.referred_column in reference.table.relation.key:
+            titles[column] = titles_of(reference.table, caller, sorted(keys))
+    return [{name: value_text(table, titles, name, value) for name, value in row.items()} for row in rows]
+
+
+def value_text(table: Table, titles: Mapping[str, Mapping[str, str]], name: str, value: object) -> str:
+    attribute = table.relation.attributes.get(name)
+    if value is None:
+        return "–"
+    if name in titles:
+        target = table.references[name].table
+        unnamed = f"{target.label} {value}" if target.has_number else f"Another {target.noun}"
+        return titles[name].get(str(value), unnamed)
+    if attribute is None:
+        return isolated(str(value))
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    if value in (attribute.info.allowed_values or attribute.info.common_values):
+        return words(str(value))
+    if attribute.type in (DATE, TIMESTAMP):
+        return moment(value) if attribute.type is TIMESTAMP else long_day(value)
+    return isolated(str(value))
+
+
+def searched_texts(table: Table, caller: Caller) -> Searched:
+    """Return the texts of the rows, and the titles of the rows that they refer to."""
+    return Searched(searchable(table, table.relation.attributes), embedded_texts(table, caller))
+
+
+def embedded_texts(table: Table, caller: Caller) -> dict[str, Searched]:
+    """Return the titles of the referred rows that the caller may read, by embed.
+
+    A row without a name is found by the names of the rows that it refers to, such as an inspection by its building's.
+    """
+    found: dict[str, Searched] = {}
+    for each in table.listed_references(caller):
+        target = each.table
+        inner = {} if is_text(target.title_attribute) else embedded_texts(target, caller)
+        texts = Searched(searchable(target, target.title_columns), inner)
+        if texts.columns or inner:
+            found[each.source] = texts
+    return found
+
+
+def searchable(table: Table, names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each for each in names if table.relation.attributes[each].info.searchable)
+
+
+def searched_labels(table: Table, caller: Caller) -> str:
+    """Return the labels of the searched texts in the middle of a sentence. An abbreviation keeps its capitals."""
+    labels = [*referred_labels(table, caller), *labels_of(table, searchable(table, table.relation.attributes))]
+    return ", ".join(each if each.isupper() else each[:1].lower() + each[1:] for each in dict.fromkeys(labels))
+
+
+def referred_labels(table: Table, caller: Caller) -> Iterator[str]:
+    for each in table.listed_references(caller):
+        target = each.table
+        if is_text(target.title_attribute):
+            yield from labels_of(table, (each.column,))
+        else:
+            yield from referred_labels(target, caller)
+            yield from labels_of(target, searchable(target, target.title_columns))
+
+
+def labels_of(table: Table, names: Iterable[str]) -> list[str]:
+    return [label_of(table.relation.attributes[each]) for each in names]

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import re
+from collections.abc import Collection, Container
 from typing import Final
 from urllib.parse import urlencode
 
-from flask import Response, g, request
+from flask import Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from access import policy
 from access.access_token import RefusedClaims
-from access.accounts import kiosk_display, password, person, sign_in
+from access.accounts import password, people, sign_in
 from access.caller import Caller
-from engine.current import reading
-from engine.interface.faults import Locked, LockTimeout, TimedOut, TooManyConnections
-from engine.query.constraints import ForeignKeyViolation
-from engine.query.write.row_security import RowDenied
+from engine.interface.database import Locked, LockTimeout, TimedOut, TooManyConnections
+from engine.open import reading
+from engine.query.catalog import ForeignKeyViolation, UnknownColumn
+from engine.query.write.rules import RowDenied
 from inspections import faults
-from models.errors import Fault
-from routes.console.components.fields import EditConflict
-from routes.console.components.page import HEADERS, ROLE_NAMES, bp, kiosk_sign_in_form, reload_with_cookies, render_page
-from routes.console.components.template_filters import words
+from models.types import TEXT, DatetimeOutOfRange, Fault, InvalidDatetime, InvalidInput, OutOfRange
+from routes.console.components.fields import value_problem
+from routes.console.components.page import HEADERS, ROLE_NAMES, kiosk_sign_in_form, reload_with_cookies, render_page
+from routes.console.components.template_filters import byte_size, name, words
 from routes.console.session import auth, submissions
-from routes.console.session.auth import PATH, KioskTokenRequired, SignInRequired
-from routes.console.session.denied_purpose import DeniedPurpose
-from routes.console.session.redirects import is_page, return_url
-from routes.gotrue import errors as sign_in_errors
-from routes.http import request_log
+from routes.console.session.auth import DeniedPurpose, SignInRequired
+from routes.console.session.urls import KIOSK_PATH, PATH, console_url, is_page, return_url
+from routes.http import middleware
+from routes.http.faults import BodyTooLarge, UnknownPath
 from routes.http.middleware import handle_http_exception
 from routes.postgrest import errors
-from routes.postgrest.requests import UnknownPath
-from routes.storage import errors as storage_errors
+from routes.postgrest.lexer import Unparsable
 
 TITLES: Final = {
     400: "Invalid request",
@@ -44,7 +43,12 @@ TITLES: Final = {
 }
 
 
-class TooManyDownloads(Fault):
+VALUE_FAULTS: Final = (InvalidInput, InvalidDatetime, DatetimeOutOfRange, OutOfRange)
+FORM_VALUE: Final = "A value has another form than its field takes: a number, a date or a time."
+ADDRESS_VALUE: Final = "The address has a filter that this list does not read. Open the list, and choose its filters."
+
+
+class TooManyDownloads(Fault, status=503):
     """The worker already runs its maximum number of long downloads (503)."""
 
     retry_after_seconds = 30
@@ -56,30 +60,29 @@ class TooManyDownloads(Fault):
         )
 
 
-class TooManyRows(Fault):
+class TooManyRows(Fault, status=400):
     """A file that is too long to write at once, of a table that cannot be read in parts (400)."""
 
     def __init__(self) -> None:
         super().__init__("The list is too long for one file", hint="Filter the list.")
 
 
-FAULT_STATUSES: Final[dict[type[Fault], int]] = {
-    EditConflict: 409,
-    auth.InvalidFormToken: 403,
-    kiosk_display.KioskDisplayNotFound: 404,
-    kiosk_display.InvalidKioskDisplay: 400,
-    TooManyDownloads: 503,
-    TooManyRows: 400,
-}
-"""The HTTP status of each fault that only the console raises."""
+class RowsRefused(Fault, status=400):
+    """Chosen rows that the caller may not change (400). `allowed` are the ids of the others."""
+
+    def __init__(self, message: str, allowed: Collection[int]) -> None:
+        super().__init__(message)
+        self.allowed = allowed
 
 
 FIELDS_OF_FAULTS: Final[dict[type[Fault], tuple[str, ...]]] = {
-    person.InvalidEmail: ("email",),
-    person.EmailTaken: ("email",),
+    people.InvalidEmail: ("email",),
+    people.EmailTaken: ("email",),
     password.WeakPassword: ("password",),
     password.InvalidPassword: ("password",),
     faults.ResultInFuture: ("date_visited",),
+    faults.ReasonRequired: ("reason",),
+    faults.BuildingClosed: ("ended_on",),
     faults.ReinspectionTooEarly: ("reinspect_on", "date_visited"),
 }
 """The form fields at which a fault is shown: the first that the form has. Other faults stand above the fields."""
@@ -96,8 +99,6 @@ def record_fault(fault: Fault) -> None:
     g.fault = fault
 
 
-@bp.errorhandler(SignInRequired)
-@bp.errorhandler(RefusedClaims)
 def redirect_to_sign_in(fault: Fault) -> Response:
     g.refusal = type(fault).__name__
     if isinstance(fault, RefusedClaims):
@@ -112,10 +113,9 @@ def redirect_to_sign_in(fault: Fault) -> Response:
             "sign_in.html", 401, email="", problem=None, next=target, unsaved=unsaved.text, unsaved_path=unsaved.path
         )
     query = f"?{urlencode({'next': target})}" if target not in ("", f"{PATH}/", PATH) else ""
-    return Response("", 303, {**HEADERS, "Location": f"{PATH}/sign-in{query}"})
+    return Response("", 303, {**HEADERS, "Location": console_url(f"/sign-in{query}")})
 
 
-@bp.errorhandler(KioskTokenRequired)
 def render_kiosk_signed_out(fault: Fault) -> Response:
     if auth.is_cross_site_without_cookies():
         return reload_with_cookies()
@@ -125,7 +125,6 @@ def render_kiosk_signed_out(fault: Fault) -> Response:
     return kiosk_sign_in_form(401)
 
 
-@bp.errorhandler(auth.InvalidFormToken)
 def render_expired_form(fault: Fault) -> Response:
     """Show a form of an earlier session again to its user."""
     cookie, unsaved = g.get("session_cookie"), submissions.unsaved_form()
@@ -134,8 +133,8 @@ def render_expired_form(fault: Fault) -> Response:
     with reading() as transaction:
         try:
             auth.admit_session(transaction)
-        except SignInRequired as ended:
-            return redirect_to_sign_in(ended)
+        except (SignInRequired, auth.PasswordChangeRequired) as ended:
+            return current_app.make_response(current_app.handle_user_exception(ended))
     record_fault(fault)
     return render_unsaved(unsaved, fault_status(fault))
 
@@ -149,7 +148,6 @@ def render_unsaved(unsaved: submissions.UnsavedForm, status: int) -> Response:
     )
 
 
-@bp.errorhandler(Fault)
 def render_fault(fault: Fault) -> Response:
     record_fault(fault)
     status = fault_status(fault)
@@ -160,7 +158,6 @@ def render_fault(fault: Fault) -> Response:
     return with_retry_after(response, fault)
 
 
-@bp.errorhandler(HTTPException)
 def render_http_error(error: HTTPException) -> Response:
     status = error.code or 500
     load_frame(status)
@@ -168,7 +165,6 @@ def render_http_error(error: HTTPException) -> Response:
     return render_page("error.html", status, title=title, fault="This page does not exist.", hint=None)
 
 
-@bp.app_errorhandler(MethodNotAllowed)
 def render_method_not_allowed(error: MethodNotAllowed) -> Response:
     """Return the page for a request whose method no view of the address takes; the API has its own response."""
     if not request.path.startswith(f"{PATH}/"):
@@ -187,7 +183,7 @@ def render_method_not_allowed(error: MethodNotAllowed) -> Response:
 def load_frame(status: int) -> None:
     """Look up the signed-in user of a request that was refused before its view, for the menu of the page."""
     cookie = auth.find_session_cookie()
-    is_kiosk = request.path.startswith(auth.KIOSK_PATH)
+    is_kiosk = request.path.startswith(KIOSK_PATH)
     if "caller" in g or g.get("ended") or cookie is None or is_kiosk or not 400 <= status < 429:
         return
     auth.adopt(cookie)
@@ -198,9 +194,8 @@ def load_frame(status: int) -> None:
         g.pop("session_cookie", None)
 
 
-@bp.errorhandler(Exception)
 def render_unexpected_error(error: Exception) -> Response:
-    incident = request_log.log_incident(error)
+    incident = middleware.log_incident(error)
     fault = f"The service failed. The log describes the failure as incident {incident}."
     return render_page("error.html", 500, title="Internal error", fault=fault, hint=None)
 
@@ -213,37 +208,55 @@ def with_retry_after(response: Response, fault: Fault) -> Response:
 
 
 def fault_status(fault: Fault) -> int:
-    """Return the HTTP status of a fault, which is the API's status unless only the console raises the fault."""
-    if type(fault) in FAULT_STATUSES:
-        return FAULT_STATUSES[type(fault)]
-    status = errors.lookup(type(fault))[0]
-    if status == 500 and type(fault) is not Fault:
-        # Faults of files are in Storage's table only, those of sign-in and of its users in GoTrue's.
-        if type(fault) in storage_errors.STATUSES:
-            return storage_errors.render_fault(fault).status
-        return sign_in_errors.render_fault(fault).status
-    return status
+    """Return the HTTP status of a fault."""
+    return 503 if isinstance(fault, TimedOut) else errors.status_of(fault)
+
+
+FAULT_MESSAGES: Final[dict[type[Fault], str]] = {
+    UnknownPath: "This page does not exist, or you do not have access to it.",
+    sign_in.WrongCredentials: "The e-mail address or the password is wrong.",
+    sign_in.UserBanned: "This user is deactivated. Ask an administrator of your company.",
+    people.InvalidEmail: "This is no e-mail address.",
+    BodyTooLarge: "The form or its file is too large.",
+    RowDenied: "You are not allowed to make this change.",
+    faults.FileDenied: "You are not allowed to make this change.",
+    ForeignKeyViolation: "Other records depend on it, or a record that it refers to does not exist.",
+}
 
 
 def fault_message(fault: Fault) -> str:
     """Return the message of a fault for users of the console."""
-    if isinstance(fault, UnknownPath):
-        return "This page does not exist, or you do not have access to it."
     if isinstance(fault, TimedOut | LockTimeout | Locked | TooManyConnections):
         return retry_message(fault)
-    if isinstance(fault, sign_in.WrongCredentials):
-        return "The e-mail address or the password is wrong."
-    if isinstance(fault, person.InvalidEmail):
-        return "This is no e-mail address."
     if isinstance(fault, faults.FileTooLarge):
-        return "The file is too large"
-    if isinstance(fault, RowDenied | faults.FileDenied):
-        return "You are not allowed to make this change."
-    if isinstance(fault, policy.PermissionDenied):
+        return f"The file is too large: a file has at most {byte_size(fault.bytes_max)}"
+    if isinstance(fault, policy.PermissionDenied) and not isinstance(fault, RowDenied | faults.FileDenied):
         return denial_message(g.get("denied"), g.get("caller"))
-    if isinstance(fault, ForeignKeyViolation):
-        return "Other records depend on it, or a record that it refers to does not exist."
-    return fault.message
+    found = next((text for kind, text in FAULT_MESSAGES.items() if isinstance(fault, kind)), None)
+    return found or value_message(fault) or without_underscores(fault.message)
+
+
+SCHEMA_NAME: Final = re.compile(r'(?<!["“.@/])\b(?:p_)?[a-z]+(?:_[a-z]+)*\b(?!["”.@/]\S)')
+
+
+def without_underscores(text: str) -> str:
+    """Return a message with parameters and statuses in words. A text in quotation marks stays.
+
+    >>> without_underscores('The visit is in_progress: p_reason says why. "a_b" is no name.')
+    'The visit is in progress: reason says why. "a_b" is no name.'
+    """
+    return SCHEMA_NAME.sub(lambda found: found[0].removeprefix("p_").replace("_", " "), text)
+
+
+def value_message(fault: Fault) -> str:
+    """Return the message of a value or a column that the database does not take; an empty text for another fault."""
+    if isinstance(fault, UnknownColumn):
+        named = fault.message.removeprefix("column ").removesuffix(" does not exist").rpartition(".")[2]
+        return f"The address names the column “{name(named, 60)}”, which this list does not have."
+    is_value = isinstance(fault, VALUE_FAULTS) and value_problem(fault.message, "", TEXT)
+    if is_value or isinstance(fault, Unparsable):
+        return FORM_VALUE if auth.is_form() else ADDRESS_VALUE
+    return ""
 
 
 def denial_message(denied: DeniedPurpose | None, caller: Caller | None) -> str:

@@ -1,6 +1,6 @@
 """Form fields: read typed text into a row, show a row as text, and merge concurrent edits (decision 0023).
 
-This module does not use Flask. The type of a column converts the text of its field.
+The type of a column converts the text of its field. Nothing here uses Flask.
 """
 
 from __future__ import annotations
@@ -8,19 +8,52 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from access.predicates import PREFIX, Parameter
 from engine.query.catalog import Relation
-from models.errors import Fault
-from models.types import Bound, InvalidInput
-from routes.console.components.template_filters import long_day
+from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, Bound, ColumnType, Fault, InvalidInput
+from routes.console.components.template_filters import long_day, words
 
 NAME_CHARACTERS_MAX = 200
 CONFLICT_CHARACTERS_MAX = 80  # of another user's value
 DIGEST_CHARACTERS = 16  # 64 bits: enough to detect a change; a digest is not secret
 
 
-class EditConflict(Fault):
+KIND_NAMES: Final = {
+    BIGINT: "a whole number",
+    INTEGER: "a whole number",
+    DOUBLE: "a number",
+    DATE: "a date",
+    TIMESTAMP: "a date and time",
+}
+VALUE_PROBLEMS: Final = (
+    ("null value in column", "{label} is missing."),
+    ("insert or update on table", "{label}: this row does not exist."),
+    ("duplicate key value", "Another row has the same {label}."),
+    ("new row for relation", "{label} cannot have this value{allowed}."),
+    ("new row violates row-level security", "You may not add a row with this {label}."),
+    ("invalid input syntax", "{label} is not {kind}."),
+    ("date/time field value", "{label}: this day does not exist."),
+    ("value ", "{label} is too large or too small."),
+)
+"""The beginnings of the database's messages about a value, and what the console says instead."""
+
+
+def value_problem(message: str, label: str, kind: ColumnType, allowed: Sequence[str] = ()) -> str:
+    """Return the console's words for a database's message about a value; an empty text for any other message.
+
+    >>> value_problem('invalid input syntax for type bigint: "x"', "Floors", BIGINT)
+    'Floors is not a whole number.'
+    """
+    for beginning, plain in VALUE_PROBLEMS:
+        if message.startswith(beginning):
+            known = f": choose one of {', '.join(map(words, allowed))}" if allowed else ""
+            return plain.format(label=label, allowed=known, kind=KIND_NAMES.get(kind, "such a value"))
+    return ""
+
+
+class EditConflict(Fault, status=409):
     """The row was changed while the form was saved (409)."""
 
     def __init__(self) -> None:
@@ -66,11 +99,13 @@ class Field:
     generates: bool = False
     """The form offers a random value of this password."""
     resolve: Callable[[str], str] | None = None
-    """Returns the key of a row from its typed key or name."""
+    """Returns the key of a row from its typed key or name, or the stored form of a typed timestamp."""
     shown: Callable[[str], str] | None = None
-    """Returns the text of the row with a key."""
+    """Returns the text of the row with a key, or of a stored timestamp."""
     suggest: str = ""
     """The URL that suggests texts."""
+    make: tuple[str, str] | None = None
+    """Without a choice: the label and the URL of the page that makes one."""
     other: ClassVar = "other…"
     """The value of the option that refers to the text field."""
 
@@ -94,52 +129,65 @@ class FormValues:
     generated: str = ""
     """A new random password, which the form shows once."""
 
-    def note(self, each: Field, fault: Fault) -> None:
+    def note(self, each: Field, fault: Fault, kind: ColumnType = TEXT) -> None:
         """Note the problem of a field, and the rows to choose from."""
-        self.problems[each.name] = f"{each.label}: {fault.message}."
+        plain = value_problem(fault.message, each.label, kind)
+        self.problems[each.name] = plain or f"{each.label}: {fault.message}."
         if isinstance(fault, SeveralMatch):
             self.offers[each.name] = fault.choices
 
 
-def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
-    """Return the parsed values of a form. An empty field has the column's default, or is NULL."""
-    fields = list(fields)
-    typed = {each.name: typed_text(each, form) for each in fields}
-    values = FormValues(typed)
-    for each in fields:
-        text = typed[each.name]
-        if not text.strip():
-            if each.required:
-                values.problems[each.name] = f"{each.label} is required."
-            values.row[each.name] = relation.attributes[each.name].stored_default
-            continue
-        try:
-            if each.resolve is not None:
-                text = typed[each.name] = each.resolve(text.strip())
-            kind = relation.attributes[each.name].type
-            values.row[each.name] = kind.read_json(text if kind.name == "text" else text.strip())
-        except Fault as fault:
-            values.note(each, fault)
-        else:
-            values.problems.update(bound_problem(each, values.row[each.name]))
-        values.problems.update(length_problem(each, text))
-    return values
+def parameter_fields(parameters: Mapping[str, Parameter]) -> dict[str, Field]:
+    """Return the fields of a form that calls a function, by parameter: those of the parameters with a label."""
+    return {name: parameter_field(name.removeprefix(PREFIX), each) for name, each in parameters.items() if each.label}
+
+
+def parameter_field(name: str, parameter: Parameter) -> Field:
+    document = parameter.document
+    options: tuple[str, ...] = tuple(document.get("enum", ()))  # type: ignore[arg-type]
+    kind = "textarea" if parameter.is_multiline else "select" if options else "text"
+    if document["type"] == "integer":
+        kind = "number"
+    elif str(document.get("format")).startswith("date"):
+        kind = "date"  # of a time, forms take the day
+    offered = tuple(Choice(each, words(each)) for each in options)
+    return Field(name, parameter.label, kind, parameter.required, offered, parameter.hint)
 
 
 def read_texts(fields: Iterable[Field], form: Mapping[str, str], **more: str) -> FormValues:
-    """Return the texts of a form whose values another module parses, with the problems of names and empty fields."""
+    """Return the texts of a form, with the problems of names and empty fields. A named row becomes its key."""
     fields = list(fields)
     texts = {each.name: typed_text(each, form) for each in fields} | more
     values = FormValues(texts)
-    missing = [each for each in fields if each.required and not values.typed[each.name].strip()]
-    values.problems.update({each.name: f"{each.label} is required." for each in missing})
     for each in fields:
-        values.problems.update(length_problem(each, texts[each.name]))
-        if each.resolve is not None and values.typed[each.name].strip():
+        text = texts[each.name]
+        if each.required and not text.strip():
+            values.problems[each.name] = f"{each.label} is required."
+        values.problems.update(length_problem(each, text))
+        if each.resolve is not None and text.strip():
             try:
-                texts[each.name] = each.resolve(values.typed[each.name].strip())
+                texts[each.name] = each.resolve(text.strip())
             except Fault as fault:
                 values.note(each, fault)
+    return values
+
+
+def read_form_values(fields: Iterable[Field], form: Mapping[str, str], relation: Relation) -> FormValues:
+    """Return the texts of a form and the values of a row. An empty field has the column's default, or is NULL."""
+    fields = list(fields)
+    values = read_texts(fields, form)
+    for each in fields:
+        text, attribute = values.typed[each.name], relation.attributes[each.name]
+        if not text.strip():
+            values.row[each.name] = attribute.stored_default
+        elif each.name not in values.problems:
+            try:
+                value = attribute.type.read_json(text if attribute.type.name == "text" else text.strip())
+            except Fault as fault:
+                values.note(each, fault, attribute.type)
+            else:
+                values.row[each.name] = value
+                values.problems.update(bound_problem(each, value))
     return values
 
 
@@ -176,8 +224,8 @@ def as_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def choices(words: Iterable[str], names: Mapping[str, str] | None = None) -> tuple[Choice, ...]:
-    return tuple(Choice(word, (names or {}).get(word, word.replace("_", " "))) for word in words)
+def choices(values: Iterable[str], names: Mapping[str, str] | None = None) -> tuple[Choice, ...]:
+    return tuple(Choice(each, (names or {}).get(each, each.replace("_", " "))) for each in values)
 
 
 # Edits of a row
@@ -222,7 +270,7 @@ def is_unchanged(each: Field, values: FormValues, seen: Mapping[str, str], shown
 
 def conflict_message(each: Field, now: str, by: str) -> str:
     """Return the message of a field that was changed to this value meanwhile; `by` says who changed it."""
-    value = long_day(now) if each.kind == "date" and now else now
+    value = long_day(now) if each.kind == "date" and now else each.shown(now) if each.shown and now else now
     label = next((choice.label for choice in each.choices if choice.value == now), value)
     cut = label[:CONFLICT_CHARACTERS_MAX] + ("…" if len(label) > CONFLICT_CHARACTERS_MAX else "")
     to = f"“{cut}”" if cut else "no value"

@@ -1,24 +1,25 @@
 """The URL of a list: its search word, filters and order, and the values of the list's form.
 
-A form cannot submit `date_visited=gte.2026-01-01`, so the URL accepts `from=` and similar fields too. This module does
-not use Flask.
+A form cannot submit `date_visited=gte.2026-01-01`, so the URL accepts `from=` and similar fields too.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, urlencode
 
-from models.errors import Fault
-from models.types import read_date
-from routes.postgrest.limits import parse_bigint
+from models.types import Fault, read_date
+from routes.console.session.urls import console_url
+from routes.http.middleware import url_path
+from routes.postgrest.lexer import parse_bigint
 
 PAGE_ROWS = 50
 SEARCH_CHARACTERS_MAX = 100
-RESERVED_PARAMETERS = ("select", "limit", "offset", "order", "q", "columns", "on_conflict")
+TICKED = "ticked"  # the keys of the rows whose boxes are ticked
+RESERVED_PARAMETERS = (TICKED, "select", "limit", "offset", "order", "q", "columns", "on_conflict")
 EXACT_FIELD = "is_"  # the prefix of the field of a column whose value is typed
 TITLE_FIELD = "has_"  # the prefix of the field that takes a part of the title of a referred row
 SEARCH_EMBED = "sought"  # the beginning of the aliases of the embeds that a search filters
@@ -29,6 +30,9 @@ SAFE = '*,.():"!'
 EMBED_PAGES = (".order", ".limit", ".offset")
 
 Pairs = Sequence[tuple[str, str]]
+IN_PARTS = "parts"  # the order of a list that consists of parts, each in an order of its own
+Part = tuple[Pairs, str]
+"""The filters and the order of a part of a list. No row is in two parts, and each row is in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,9 @@ class Listing:
     `equals` maps columns to the filters of their select, with labels. `exact` are columns whose value is typed.
     `titles` maps columns of which a part is typed to the column of the row's number. `ranges` maps columns to
     the fields of their first and last day; `moments` are those of timestamps. `named` maps filters of the URL to the
-    filters that they stand for. `newest_first` are the orders by date. `own_orders` are orders that the API does not
-    have or that differ there.
+    filters and the embeds (`select`) that they stand for. `newest_first` are the orders by date. `own_orders` are
+    orders that the API does not have or that differ there. `parts` returns the parts of a list in the order IN_PARTS
+    from its filters, and `order_in_api` is its order in the API.
     """
 
     relation: str
@@ -81,12 +86,15 @@ class Listing:
     named: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
     newest_first: frozenset[str] = frozenset()
     own_orders: frozenset[str] = frozenset()
+    parts: Callable[[Pairs], Sequence[Part]] = field(default=lambda filters: ())
+    order_in_api: str = ""
     key: tuple[str, ...] = ("id",)
     page: str = ""
 
     @property
     def path(self) -> str:
-        return f"/console{self.page or f'/{self.relation}'}"
+        """The path of the list, below that of the console."""
+        return self.page or f"/{self.relation}"
 
     def field_of(self, name: str, value: str) -> tuple[str, str] | None:
         """Return the form field that represents exactly this filter, and its value, or None."""
@@ -138,10 +146,18 @@ class ListQuery:
     def text(self) -> str:
         """Return the query string for the engine."""
         selects, search = self.search_filters()
-        filters = [each for pair in self.filters for each in self.listing.named.get(pair, (pair,))]
+        found = [each for pair in self.filters for each in self.listing.named.get(pair, (pair,))]
+        filters = [each for each in found if each[0] != "select"]
+        selects += [text for name, text in found if name == "select"]
         select = ("select", ",".join((self.listing.select, *selects)))
         pairs = [select, *search, *filters, *self.embed_conditions(), ("order", self.total_order())]
         return urlencode(pairs, safe=SAFE, quote_via=quote)
+
+    def parts(self) -> list[str]:
+        """Return the query string of each part of the list, in order."""
+        parts = self.listing.parts(self.filters) if self.order == IN_PARTS else ()
+        queries = [replace(self, filters=(*self.filters, *filters), order=order) for filters, order in parts]
+        return [each.text() for each in queries or (self,)]
 
     def search_filters(self) -> tuple[list[str], list[tuple[str, str]]]:
         """Return the embeds without columns, and the filters, of the search for each word.
@@ -163,11 +179,16 @@ class ListQuery:
 
     def total_order(self) -> str:
         """Return the order with the key as the last term, so that pages neither repeat nor skip a row."""
-        columns = {term.split(".")[0] for term in self.order.split(",")}
-        return ",".join((self.order, *(f"{each}.desc" for each in self.listing.key if each not in columns)))
+        order = self.listing.order_in_api if self.order == IN_PARTS else self.order
+        columns = {term.split(".")[0] for term in order.split(",")}
+        return ",".join((order, *(f"{each}.desc" for each in self.listing.key if each not in columns)))
 
     def url(self, **changes: str | int) -> str:
         """Return the URL of the list with another order or offset."""
+        return console_url(self.path(**changes))
+
+    def path(self, **changes: str | int) -> str:
+        """Return the path and query of the list, below the path of the console, with another order or offset."""
         pairs = [("q", self.word)] if self.word else []
         pairs += self.filters
         order = str(changes.get("order", self.order))
@@ -188,12 +209,13 @@ class ListQuery:
 
     def csv_url(self, *filters: tuple[str, str]) -> str:
         """Return the URL of the CSV file, with more filters."""
-        return self.narrowed_url(*filters).replace(self.listing.path, f"{self.listing.path}.csv", 1)
+        path = replace(self, filters=(*self.filters, *filters)).path()
+        return console_url(path.replace(self.listing.path, f"{self.listing.path}.csv", 1))
 
     def api_url(self) -> str:
         is_own = self.order.partition(".")[0] in self.listing.own_orders
         query = replace(self, order=self.listing.order) if is_own else self
-        return f"/{self.listing.relation}?{query.text()}"
+        return url_path(f"/{self.listing.relation}?{query.text()}")
 
     def sorted_by(self, column: str) -> str:
         """Return the `aria-sort` value of a column: ascending, descending or none."""

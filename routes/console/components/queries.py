@@ -1,43 +1,77 @@
-"""Reads and writes of the console through the API's parser, access rule and engine.
+"""Reads and writes of the console through the API's parser, access rule and engine, and repeated submissions.
 
-The console has neither SQL nor access rules of its own.
+The console has neither SQL nor access rules of its own. A form carries the id of its submission. A form that is sent
+again within a day has the result of the first time. The audit log holds the result, written in the transaction of the
+change. So it counts for every worker and after a restart.
 """
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
+from flask import g
 
 from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
 from engine import execute
-from engine.current import reading, writing
-from engine.interface.faults import ResponseTooLarge
-from engine.interface.transaction import Transaction
+from engine.interface.database import ResponseTooLarge, Transaction
+from engine.open import reading, writing, zone_info
 from engine.query.catalog import Relation, catalog
-from engine.query.rule import Action, Rule
 from engine.query.shape import Node, OrderTerm, Query
-from engine.query.statement import Binding
+from engine.query.statement import Action, Binding, Rule
 from engine.query.write.insert import Insertion, WriteResult
+from engine.query.write.row_layout import read_details, record_entry
 from inspections import visits
-from models.errors import Fault
+from inspections.faults import NoSuchRow
 from models.fields import Model
 from models.fields import Row as Columns
-from routes.console.components.submissions import once
-from routes.console.components.tables import table_of
-from routes.functions.registry import FUNCTIONS
+from models.types import INT64, Fault
+from routes.console.components.tables import Row, table_of
+from routes.console.session.submissions import read_submission, sent_pairs
+from routes.functions.rpc import FUNCTIONS
+from routes.http.faults import UnknownPath
 from routes.postgrest import calls, errors, querystring
-from routes.postgrest.requests import UnknownPath
-from routes.postgrest.results import as_json
+from routes.postgrest.errors import as_json
 
-Row = dict[str, Any]
+SUBMITTED: Final = "submitted"
+REMEMBERED: Final = datetime.timedelta(days=1)
+
+
+def once(transaction: Transaction, caller: Caller, relation: str, change: Callable[[], Any]) -> Any:
+    """Return the result of `change`, which is JSON; a form that was sent before has its first result."""
+    form = g.get("form")
+    submission = read_submission(form.get("submission", "")) if form is not None else None
+    if submission is None or submission.user_id != caller.id:
+        return change()
+    g.submitted = g.get("submitted", 0) + 1  # a form may make several changes
+    # The same id with other values, such as after Back, is another submission.
+    key = hashlib.sha256(json.dumps([g.submitted, *sent_pairs(form)]).encode()).hexdigest()
+    since = transaction.moment - REMEMBERED
+    first = read_details(transaction, SUBMITTED, relation, actor_id=caller.id, row_key=key, since=since)
+    if first is not None:
+        return first["result"]
+    result = change()
+    record_entry(
+        transaction,
+        SUBMITTED,
+        relation,
+        actor_id=caller.id,
+        client_id=caller.client_id,
+        row_key=key,
+        details={"result": result},
+    )
+    return result
+
+
 EMBEDDED_MAX = 1_000
 NO_LIMIT = 2**62
 NOT_FOUND = 404
@@ -94,20 +128,34 @@ def select_rows(
 
     With `within`, return only the rows on which the caller may also perform that action.
     """
-    rule: Rule = caller.rule
-    if within is not Action.READ:
-        rule = PermittedRows(caller.profile, within)
-    query = with_console_order(querystring.parse(text.encode()), relation(name))
+    rule: Rule = PermittedRows(caller.profile, within) if within is not Action.READ else caller.rule
+    parameters, target = caller.parameters, catalog().relations[name]
+    query = with_console_order(querystring.parse(text.encode()), target)
+    binding = Binding(query.values, parameters, limit, offset, EMBEDDED_MAX, zone_info())
     with reading() as transaction:
-        result = execute.select(
-            transaction,
-            rule,
-            binding_of(caller, query.values, limit, offset),
-            relation=relation(name),
-            query=query,
-            count=total,
-        )
+        result = execute.select(transaction, rule, binding, relation=target, query=query, count=total)
     return QueryResult([json.loads(row) for row in result.rows], result.total)
+
+
+def select_parts(
+    caller: Caller, name: str, texts: Sequence[str], *, limit: int, offset: int = 0, total: bool = False
+) -> QueryResult:
+    """Return the rows that several query strings select, one after another, as `select_rows` returns those of one."""
+    rows: list[Row] = []
+    totals: list[int] = []
+    for place, text in enumerate(texts):
+        wanted = limit - len(rows)
+        if not wanted and not total:
+            break
+        found = select_rows(caller, name, text, limit=wanted, offset=offset, total=total) if wanted else None
+        rows += found.rows if found is not None else []
+        if total:
+            totals.append((found.total if found is not None else count_rows(caller, name, text)) or 0)
+        if rows or place == len(texts) - 1:
+            offset = 0
+        elif offset:
+            offset -= totals[-1] if total else count_rows(caller, name, text)
+    return QueryResult(rows, sum(totals) if total else None)
 
 
 def with_console_order(query: Query, target: Relation) -> Query:
@@ -160,17 +208,19 @@ def first_row(caller: Caller, name: str, text: str, within: Action = Action.READ
 
 def count_rows(caller: Caller, name: str, text: str) -> int:
     """Return the number of rows that a query string selects and the caller may read."""
+    rule, parameters = caller.rule, caller.parameters
     query = querystring.parse(text.encode())
+    binding = Binding(query.values, parameters, NO_LIMIT, 0, EMBEDDED_MAX, zone_info())
     with reading() as transaction:
-        result = execute.count(
-            transaction,
-            caller.rule,
-            binding_of(caller, query.values, NO_LIMIT, 0),
-            relation=relation(name),
-            query=query,
-            total=True,
-        )
+        result = execute.count(transaction, rule, binding, relation=relation(name), query=query, total=True)
     return result.total or 0
+
+
+def company_of(caller: Caller) -> str:
+    """Return the name of the caller's client, for paper; that of super admins is that of the only client, or none."""
+    own = f"&id=eq.{caller.client_id}" if caller.client_id is not None else ""
+    rows = select_rows(caller, "clients", f"select=name{own}&order=id", limit=2).rows
+    return str(rows[0]["name"]) if len(rows) == 1 else "All clients" if rows else ""
 
 
 def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> bool:
@@ -181,7 +231,9 @@ def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> boo
 
 
 def conducts(caller: Caller, inspection_id: int) -> bool:
-    """Return whether the caller starts, closes and records findings of a visible inspection."""
+    """Return whether the caller starts, closes and records findings of a visible inspection. Raise NoSuchRow."""
+    if inspection_id > INT64[1]:
+        raise NoSuchRow("Inspection")
     with reading() as transaction:
         return visits.read_visit(transaction, caller, inspection_id).is_conducted
 
@@ -191,26 +243,32 @@ def relation(name: str) -> Relation:
 
 
 def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
-    return Binding(values, caller.parameters, limit, offset, EMBEDDED_MAX)
+    """Return the values of a query. Dates and times without an offset are in TIMEZONE."""
+    return Binding(values, caller.parameters, limit, offset, EMBEDDED_MAX, zone_info())
 
 
 # Writing
 
 
-def insert(name: str, row: Row) -> str:
-    """Insert a row in its own transaction and return its key as text."""
-    target = relation(name)
+def insert(name: str, row: Row, then: Callable[[Transaction, Caller, str], None] | None = None) -> str:
+    """Insert a row in its own transaction and return its key as text. `then` writes more there, by the key."""
     with writing() as transaction:
         caller = load_caller(transaction)
-        policy.require(caller.profile, Action.INSERT, target.model)
+        policy.require(caller.profile, Action.INSERT, relation(name).model)
 
         def insert_row() -> str:
-            insertion = Insertion([row], tuple(row))
-            binding = binding_of(caller)
             written = execute.insert(
-                transaction, caller.rule, binding, relation=target, insertion=insertion, shape=None
+                transaction,
+                caller.rule,
+                binding_of(caller),
+                relation=relation(name),
+                insertion=Insertion([row], tuple(row)),
+                shape=None,
             )
-            return ",".join(map(str, written.keys[0]))
+            key = ",".join(map(str, written.keys[0]))
+            if then is not None:
+                then(transaction, caller, key)
+            return key
 
         return str(once(transaction, caller, name, insert_row))
 
@@ -241,12 +299,20 @@ def write(
 
 def call(transaction: Transaction, caller: Caller, name: str, arguments: Row) -> Any:
     """Return the result of a function of the API. Raise UnknownPath if a row does not exist or is not visible."""
+    return call_prepared(transaction, caller, name, prepare(transaction, caller, name, arguments))
+
+
+def prepare(transaction: Transaction, caller: Caller, name: str, arguments: Row) -> dict[str, Any]:
+    """Return what `call_prepared` takes. A function with a long text reads it here, without the writer lock."""
     function = FUNCTIONS[name]
+    return function.prepare(transaction, caller, calls.read_arguments(function, calls.CallInput(arguments, ABSENT)))
+
+
+def call_prepared(transaction: Transaction, caller: Caller, name: str, prepared: dict[str, Any]) -> Any:
     try:
-        values = calls.read_arguments(function, calls.CallInput(arguments, ABSENT))
-        return as_json(function(transaction, caller, **values))
+        return as_json(FUNCTIONS[name](transaction, caller, **prepared))
     except Fault as fault:
-        if errors.lookup(type(fault))[0] == NOT_FOUND:
+        if errors.status_of(fault) == NOT_FOUND:
             raise UnknownPath from fault
         raise
 

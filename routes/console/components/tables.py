@@ -1,7 +1,4 @@
-"""The console's view of a table, derived from its model (models/fields.py) and its presentation.
-
-This module does not use Flask.
-"""
+"""The console's view of a table, derived from its model (models/fields.py) and its presentation."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from access import policy
 from access.caller import Caller
 from access.roles import GrantProfile, Role
 from engine.query.catalog import Attribute, ForeignKey, Relation, catalog
-from engine.query.rule import Action
-from models.errors import Fault
+from engine.query.statement import Action
 from models.fields import ColumnDefault, Model, parents_of
-from models.types import BIGINT
+from models.types import BIGINT, DATE, TIMESTAMP, Fault
+from routes.console.components.list_query import Pairs, Part
 from routes.console.components.template_filters import isolated, name, words
-from routes.postgrest.requests import UnknownPath
+from routes.console.session.urls import console_url
+from routes.http.faults import UnknownPath
 
-PATH = "/console"
 Row = dict[str, Any]
 Section = tuple[str, Mapping[str, object]]
 """A template of a part of a row's page, and its values."""
@@ -35,6 +32,8 @@ class Presentation:
 
     path: str = ""
     """The part of the URL. It defaults to the table's name."""
+    parts: Callable[[Pairs], Sequence[Part]] = field(default=lambda filters: ())
+    """Returns the parts of the list from its filters, if its rows are not in one order."""
     first_view: str = ""
     """The query string of the list that the navigation opens."""
     allowed: Callable[[Role], bool] = field(default=lambda role: True)
@@ -43,8 +42,10 @@ class Presentation:
     """Whether the navigation has a link to the list. By default it has, unless the rows are `part_of` another row."""
     part_of: str = ""
     """The reference to the row whose page appears after a change, with links to edit and delete the rows."""
-    related: Callable[[Caller, str, Row], bool] = field(default=lambda caller, column, row: True)
-    """Whether the page of a row lists the rows that refer to it by this column."""
+    related_by: tuple[str, ...] | None = None
+    """The references whose rows' pages list the rows that refer to them. By default all."""
+    related: Callable[[Caller, str, Row], bool] | None = None
+    """Whether the page of a row lists the rows that refer to it by this column, if that depends on the row."""
     title: Callable[[Row], str] | None = None
     """A row's name on every page, as an isolated text. `title_columns` are the columns that it needs."""
     title_columns: tuple[str, ...] = ()
@@ -52,6 +53,8 @@ class Presentation:
     """References to rows whose titles the title needs."""
     title_embeds: tuple[str, ...] = ()
     """Rows that refer to the row and that the title needs, as in `select=`."""
+    row_links: Callable[[Row, str], list[tuple[str, str]]] = field(default=lambda row, url: [])
+    """Further links of a row in the list of the row that it is part of, from the URL of the row."""
     describe: Callable[[Row], str] | None = None
     """A row in the middle of a sentence."""
     badges: tuple[str, ...] = ()
@@ -62,6 +65,8 @@ class Presentation:
     """By reference: the order of the list by it, if that is not by the title of its row."""
     cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
     """By column: the text and the URL of a row's value."""
+    printed: Mapping[str, Callable[[Row], str]] = field(default_factory=dict)
+    """By column of `cells`: what paper shows after a row's text, or an empty text."""
     hidden: tuple[str, ...] = ()
     """Columns that the page leaves to a section."""
     slim: str = ""
@@ -85,56 +90,61 @@ class Table:
     relation: Relation
     presentation: Presentation
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.relation.name
 
-    @property
+    @cached_property
     def model(self) -> type[Model]:
         return self.relation.model
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The singular, such as "Audit entry"."""
         spaced = "".join(f" {each}" if each.isupper() else each for each in self.model.__name__)
         return self.model.label or words(spaced.strip().lower())
 
-    @property
+    @cached_property
     def noun(self) -> str:
         is_acronym = self.label[1:2].isupper()
         return self.label if is_acronym else self.label[:1].lower() + self.label[1:]
 
-    @property
+    @cached_property
     def plural(self) -> str:
         return self.model.plural or words(self.name)
 
-    @property
+    @cached_property
+    def nouns(self) -> str:
+        """The plural in the middle of a sentence. An acronym keeps its capitals."""
+        return self.plural if self.plural[1:2].isupper() else self.plural[:1].lower() + self.plural[1:]
+
+    @cached_property
     def purpose(self) -> str:
         """What a row is, in a sentence."""
         return f"{(self.model.__doc__ or '').partition('. ')[0].strip().rstrip('.')}."
 
-    @property
+    @cached_property
     def path(self) -> str:
         return f"/{self.presentation.path or self.name}"
 
-    @property
+    @cached_property
     def title_column(self) -> str:
         by_default = "name" if "name" in self.relation.attributes else self.relation.key[0]
         return self.model.title_column or by_default
 
-    @property
+    @cached_property
     def title_attribute(self) -> Attribute:
         return self.relation.attributes[self.title_column]
 
-    @property
+    @cached_property
     def title_columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.relation.key, self.title_column, *self.presentation.title_columns)))
 
-    @property
+    @cached_property
     def order(self) -> str:
         return self.model.list_order or f"{self.title_column}.asc"
 
-    @property
+    @cached_property
     def has_number(self) -> bool:
         """Whether the key is one number."""
         return len(self.relation.key) == 1 and self.relation.attributes[self.relation.key[0]].type is BIGINT
@@ -148,7 +158,7 @@ class Table:
             for each in self.relation.foreign_keys
         }
 
-    @property
+    @cached_property
     def parent(self) -> RowReference | None:
         """The reference to the row that determines the client, if the table has no client of its own."""
         return self.references.get(self.model.tenant or "") if parents_of(self.model) else None
@@ -213,8 +223,20 @@ class Table:
 
     def choice_query(self) -> str:
         """Return the query string of the rows to choose from."""
-        order = ",".join((self.title_column, *self.relation.key))
+        order = ",".join(
+            (self.choice_order, *(f"{each}.desc" if self.is_dated else each for each in self.relation.key))
+        )
         return f"select={self.choice_select}&order={order}"
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the rows have a date in the place of a title."""
+        return self.title_attribute.type in (DATE, TIMESTAMP)
+
+    @property
+    def choice_order(self) -> str:
+        """The order of rows to choose from: by title, or the newest first and those without a date last."""
+        return f"{self.title_column}.{'desc.nullslast' if self.is_dated else 'asc'}"
 
     def choice_label(self, row: Row) -> str:
         """Return the label of a row to choose."""
@@ -235,6 +257,11 @@ class Table:
 
     # Rows
 
+    def key_titles(self, row: Row) -> list[str]:
+        """Return the titles of the rows that a key of several columns names, as far as the row has them."""
+        keys = [self.references[each] for each in self.relation.key if each in self.references]
+        return [each.table.title(row[each.embed]) for each in keys if row.get(each.embed)]
+
     def describe(self, row: Row) -> str:
         """Return a row in the middle of a sentence."""
         if self.presentation.describe is not None:
@@ -246,8 +273,12 @@ class Table:
     def key_text(self, row: Row) -> str:
         return ",".join(str(row[each]) for each in self.relation.key)
 
+    def row_path(self, row: Row, home: str = "") -> str:
+        """Return the path of a row's page, below that of the console, or its URL if `home` is the URL of the list."""
+        return f"{home or self.path}/{quote(self.key_text(row))}"
+
     def url(self, row: Row) -> str:
-        return f"{PATH}{self.path}/{quote(self.key_text(row))}"
+        return console_url(self.row_path(row))
 
     def home(self, row: Mapping[str, object], key: object = "") -> str:
         """Return the path of the page of the row that a row is part of, of the row itself, or of the list."""
@@ -276,9 +307,12 @@ class Table:
         """Return the name of a row in headings, links and messages."""
         if self.presentation.title is not None:
             return self.presentation.title(row)
+        if len(self.relation.key) > 1 and (titles := self.key_titles(row)):
+            return ", ".join(titles)
         if self.title_column in self.relation.key or row[self.title_column] is None:
             return f"{self.label} {self.key_text(row)}"
-        return name(row[self.title_column])
+        info, value = self.title_attribute.info, row[self.title_column]
+        return words(value) if value in (info.allowed_values or info.common_values) else name(value)
 
 
 @dataclass(frozen=True)
@@ -311,8 +345,16 @@ class RowReference:
         return f"{alias}{self.source}({self.table.title_select})"
 
 
+TABLES: dict[str, Table] = {}
+"""The tables by name, with what is computed once for each."""
+
+
 def table_of(name: str) -> Table:
-    return Table(catalog().relations[name], PRESENTATIONS.get(name, DEFAULT_PRESENTATION))
+    relation, presentation = catalog().relations[name], PRESENTATIONS.get(name, DEFAULT_PRESENTATION)
+    table = TABLES.get(name)
+    if table is None or table.relation is not relation or table.presentation is not presentation:
+        table = TABLES[name] = Table(relation, presentation)
+    return table
 
 
 def all_tables() -> list[Table]:

@@ -1,6 +1,7 @@
-"""Template filters: statuses, access rules, names, dates and numbers as readable text.
+"""Template filters, and what pages call inspections, findings, schedules and people.
 
-This module does not use Flask.
+Filters show statuses, access rules, names, dates and numbers as readable text. A row has the name of its building only
+where the caller reads the building. Times are those of TIMEZONE, with the name of the zone. Nothing here imports Flask.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
+from engine.interface.clock import zone_name
+from engine.open import local_time
+from models.finding_move import FINDING_MOVES
 from models.vocabulary import (
-    COMPLETED,
     FAILED,
-    FIXED,
     IN_PROGRESS,
     INSPECTION_STATUSES,
     INSPECTION_TYPES,
@@ -24,7 +26,6 @@ from models.vocabulary import (
     OPEN,
     SCHEDULED,
     SEVERE,
-    VERIFIED,
 )
 
 RULES: Final = {
@@ -38,8 +39,7 @@ RULES: Final = {
 }
 BADGES: Final = {each: each for each in INSPECTION_STATUSES} | {
     OPEN: SCHEDULED,
-    FIXED: IN_PROGRESS,
-    VERIFIED: COMPLETED,
+    **{move.target: move.colour for move in FINDING_MOVES if move.target and move.colour},
     LIFE_THREATENING: FAILED,
     SEVERE: FAILED,
     MODERATE: IN_PROGRESS,
@@ -161,12 +161,8 @@ def capital(text: str) -> str:
 
 
 def day(value: object) -> str:
-    """Return the date of a timestamp, or a dash.
-
-    >>> day("2025-05-05T09:30:15.5+00:00"), day(None)
-    ('5 May 2025', '–')
-    """
-    return long_day(str(value)[:10]) if value else "–"
+    """Return the date of a timestamp, or a dash."""
+    return long_day(local_time(str(value)).date()) if value else "–"
 
 
 def long_day(value: object) -> str:
@@ -236,30 +232,37 @@ def interval(every: int, unit: str) -> str:
 
 
 def moment(value: object) -> str:
-    """Return a timestamp to the minute, or a dash.
+    """Return a timestamp to the minute, such as "5 May 2025, 09:30 EDT", or a dash."""
+    return f"{day(value)}, {clock(value)}" if value else "–"
 
-    >>> moment("2025-05-05T09:30:15.5+00:00"), moment(None)
-    ('5 May 2025, 09:30 UTC', '–')
-    """
-    return f"{day(value)}, {str(value)[11:16]} UTC" if value else "–"
+
+def clock(value: object) -> str:
+    """Return the time of day of a timestamp, such as "09:30 EDT"."""
+    local = local_time(str(value))
+    return f"{local:%H:%M} {zone_name(local)}"
 
 
 def unix_date(unix: int | None) -> str:
-    """Return the date of a Unix time in seconds.
-
-    >>> unix_date(1767225600), unix_date(None)
-    ('1 Jan 2026', 'never')
-    """
+    """Return the date of a Unix time in seconds."""
     return unix_moment(unix).partition(",")[0]
 
 
 def unix_moment(unix: int | None) -> str:
-    """Return a Unix time in seconds to the minute.
-
-    >>> unix_moment(1767225600), unix_moment(None)
-    ('1 Jan 2026, 00:00 UTC', 'never')
-    """
+    """Return a Unix time in seconds to the minute."""
     return "never" if unix is None else moment(datetime.datetime.fromtimestamp(unix, datetime.UTC).isoformat())
+
+
+def byte_size(size: int) -> str:
+    """Return a number of bytes in the unit in which it has two digits or more.
+
+    >>> byte_size(20_971_520), byte_size(9_000)
+    ('20 MiB', '9,000 bytes')
+    """
+    unit = "bytes"
+    for larger in ("KiB", "MiB"):
+        if size >= 10_240:
+            size, unit = size // 1_024, larger
+    return f"{size:,} {unit}"
 
 
 def thousands(value: object) -> str:
@@ -303,4 +306,65 @@ FILTERS: Final[tuple[Callable[..., object], ...]] = (
     badge,
     url_part,
 )
+"""The functions that templates use as filters under their own names."""
+
+
+Row = dict[str, Any]
+
+
+def inspection_title(row: Row) -> str:
+    """Return such as "Annual at Elm Street 5, 28 Nov 2026"."""
+    return f"{visit_title(row)}, {long_day(row['date_visited'])}"
+
+
+def visit_title(row: Row) -> str:
+    """Return the title of an inspection where its date is beside it."""
+    return at_building(type_name(row["inspection_type"]), row)
+
+
+def type_cell(row: Row) -> tuple[str, str]:
+    return type_name(row["inspection_type"]), ""
+
+
+def finding_title(row: Row) -> str:
+    """Return such as "Smoke alarm, 3D bathroom at Elm Street 5"."""
+    what = ", ".join(short(each) for each in (row["item"] or row["description"], row["place"]) if each)
+    return at_building(what, row.get("inspections") or {})
+
+
+def schedule_title(row: Row) -> str:
+    """Return such as "Fire, Sprinklers at Elm Street 5"."""
+    return at_building(schedule_name(row), row)
+
+
+def schedule_name(row: Row) -> str:
+    """Return the title of a schedule on the page of its building."""
+    return ", ".join((type_name(row["inspection_type"]), *([short(row["title"])] if row["title"] else [])))
+
+
+def at_building(what: str, row: Row) -> str:
+    return f"{what} at {name(row['buildings']['name'])}" if row.get("buildings") else what
+
+
+def person_title(user: str, inspector: str) -> str:
+    """Return the names of a user and of their inspector, which may differ.
+
+    >>> person_title("Ann Lee", "A. Lee"), person_title("Ann Lee", "Ann Lee")
+    ('Ann Lee (inspector: A. Lee)', 'Ann Lee')
+    """
+    return name(user) if user == inspector else f"{name(user)} (inspector: {name(inspector)})"
+
+
+def user_title(row: Row) -> str:
+    """Return the name of a user, with that of the inspector as whom they sign in. A deactivated user looks it."""
+    both = person_title(row["name"], row["inspectors"]["name"] if row.get("inspectors") else row["name"])
+    return f"{both} (deactivated)" if row.get("is_deactivated") else both
+
+
+def inspector_title(row: Row) -> str:
+    """Return the name of an inspector, with that of their user if the caller reads it."""
+    return person_title(row["users"]["name"] if row.get("users") else row["name"], row["name"])
+
+
+TITLES: Final = (inspection_title, visit_title, finding_title, user_title)
 """The functions that templates use as filters under their own names."""

@@ -5,32 +5,25 @@ from __future__ import annotations
 from flask import Response, g, request
 
 from access import policy
-from access.accounts import own_account, people
-from access.accounts import sign_in as accounts_sign_in
+from access.accounts import people, sign_in
 from access.accounts.api_key import list_keys_of_user, new_calendar_link
-from access.accounts.own_account import OwnAccountChanges
-from access.accounts.sign_in import Scope
+from access.accounts.sign_in import OwnAccountChanges, Scope
 from access.caller import Caller
 from access.decorators import load_caller
-from engine.current import reading
+from engine.open import reading
+from routes.console.components.charts import qr_code
 from routes.console.components.fields import NAME_CHARACTERS_MAX, Field, FormValues, read_texts
-from routes.console.components.page import ROLE_NAMES, bp, redirect_to, render_page
+from routes.console.components.page import ROLE_NAMES, redirect_to, render_page
 from routes.console.components.records import save
 from routes.console.pages.api_keys import create_once
+from routes.console.pages.sign_in import NEW_PASSWORD, change_account, replace_password
 from routes.console.session import auth
-from routes.gotrue.bodies import client_address, request_deadline
+from routes.http.middleware import request_deadline
 
 NAME = (Field("name", "Name", required=True, characters_max=NAME_CHARACTERS_MAX),)
 PASSWORD = (
     Field("current_password", "Current password", "password", required=True, autocomplete="current-password"),
-    Field(
-        "password",
-        "New password",
-        "password",
-        required=True,
-        hint="At least 6 characters.",
-        autocomplete="new-password",
-    ),
+    NEW_PASSWORD,
 )
 
 CALENDAR = (
@@ -44,13 +37,11 @@ CALENDAR = (
 )
 
 
-@bp.get("/account")
 @auth.requires_session()
 def account(caller: Caller) -> Response:
     return render_account(caller)
 
 
-@bp.post("/account/name")
 @auth.requires_session(writes=True)
 def change_name(caller: Caller) -> Response:
     values = read_texts(NAME, g.form)
@@ -64,20 +55,17 @@ def change_name(caller: Caller) -> Response:
     return save(values, store, lambda status: render_account(caller, name_values=values, status=status))
 
 
-@bp.post("/account/password")
 @auth.requires_session(writes=True)
 def change_password(caller: Caller) -> Response:
     values = read_texts(PASSWORD, g.form)
 
     def store() -> Response:
-        typed = values.typed
-        change_account(caller, OwnAccountChanges(None, None, {}, typed["password"], typed["current_password"]))
+        replace_password(caller, values)
         return redirect_to("/account", "Password changed. Your other sessions have ended.")
 
     return save(values, store, lambda status: render_account(caller, password_values=values, status=status))
 
 
-@bp.post("/account/calendar")
 @auth.requires_session(writes=True)
 def create_calendar_link(caller: Caller) -> Response:
     """Create a calendar link, and show it once."""
@@ -92,19 +80,18 @@ def create_calendar_link(caller: Caller) -> Response:
     return save(values, store, lambda status: render_account(caller, calendar_values=values, status=status))
 
 
-@bp.post("/account/sessions")
 @auth.requires_session(writes=True)
 def end_other_sessions(caller: Caller) -> Response:
     with request_deadline().writing() as transaction:
-        accounts_sign_in.sign_out(transaction, load_caller(transaction), Scope.OTHERS)
+        sign_in.sign_out(transaction, load_caller(transaction), Scope.OTHERS)
     return redirect_to("/account", "Your other sessions have ended.")
 
 
-def change_account(caller: Caller, changes: OwnAccountChanges) -> None:
-    until = request_deadline()
-    new = own_account.prepare_password(caller, changes, client_address(), until)
-    with until.writing() as transaction:
-        own_account.change_own_account(transaction, load_caller(transaction), changes, new)
+@auth.requires_session(writes=True)
+def end_session(caller: Caller, key: str) -> Response:
+    with request_deadline().writing() as transaction:
+        sign_in.end_session(transaction, load_caller(transaction), key)
+    return redirect_to("/account", "The session has ended.", anchor="sessions")
 
 
 def render_account(
@@ -116,9 +103,10 @@ def render_account(
     status: int = 200,
 ) -> Response:
     """Return the page; `calendar_url` is a new calendar link."""
+    webcal_url = f"webcal:{calendar_url.partition(':')[2]}"
     with reading() as transaction:
         user = people.by_id(transaction, caller.id or "")
-        sessions = accounts_sign_in.list_sessions(transaction, caller.id or "")
+        sessions = sign_in.list_sessions(transaction, caller.id or "")
         keys = list_keys_of_user(transaction, caller, caller.id or "")
     assert user is not None, "just looked up"
     return render_page(
@@ -133,6 +121,8 @@ def render_account(
         calendar_fields=CALENDAR if policy.has_calendar(caller.profile) else (),
         calendar_values=calendar_values or FormValues({}),
         calendar_url=calendar_url,
+        webcal_url=webcal_url,
+        qr_code=qr_code(webcal_url) if calendar_url else None,
         calendar_links=[each for each in keys if each.is_calendar_link],
         sessions=sessions,
         current=caller.session_id,

@@ -11,16 +11,16 @@ from access.accounts import api_key
 from access.accounts.api_key import ApiKeyNotFound, NewApiKey
 from access.caller import Caller
 from access.decorators import load_caller
-from engine.current import reading
-from engine.query.rule import Action
+from engine.open import reading
+from engine.query.statement import Action
 from routes.console.components.fields import FormValues
-from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
+from routes.console.components.page import redirect_to, render_confirmation, render_page
+from routes.console.components.queries import once
 from routes.console.components.records import save
-from routes.console.components.submissions import once
 from routes.console.components.template_filters import name
 from routes.console.pages.users import require_user
 from routes.console.session import auth
-from routes.gotrue.bodies import request_deadline
+from routes.http.middleware import request_deadline
 
 DAYS = (30, 90, 365)
 DAY_SECONDS = 24 * 3_600
@@ -50,49 +50,41 @@ def user_as_owner(caller: Caller, key: str) -> KeyOwner:
     return KeyOwner(user.id, f"/people/{user.id}", name(user.name, NAME_CHARACTERS_MAX))
 
 
-@bp.get("/account/api_keys")
 @auth.requires_session()
 def own_api_keys(caller: Caller) -> Response:
     return api_keys_page(caller, caller_as_owner(caller))
 
 
-@bp.post("/account/api_keys")
 @auth.requires_session(writes=True)
 def create_own_api_key(caller: Caller) -> Response:
     return create_api_key(caller, caller_as_owner(caller))
 
 
-@bp.get("/account/api_keys/<key_id>/revocation")
 @auth.requires_session()
 def confirm_own_api_key_revocation(caller: Caller, key_id: str) -> Response:
     return confirm_revocation(caller, caller_as_owner(caller), key_id)
 
 
-@bp.post("/account/api_keys/<key_id>/revoke")
 @auth.requires_session(writes=True)
 def revoke_own_api_key(caller: Caller, key_id: str) -> Response:
     return revoke_api_key(caller_as_owner(caller), key_id)
 
 
-@bp.get("/people/<key>/api_keys")
 @auth.requires_administrator()
 def user_api_keys(caller: Caller, key: str) -> Response:
     return api_keys_page(caller, user_as_owner(caller, key))
 
 
-@bp.post("/people/<key>/api_keys")
 @auth.requires_administrator(writes=True)
 def create_user_api_key(caller: Caller, key: str) -> Response:
     return create_api_key(caller, user_as_owner(caller, key))
 
 
-@bp.get("/people/<key>/api_keys/<key_id>/revocation")
 @auth.requires_administrator()
 def confirm_user_api_key_revocation(caller: Caller, key: str, key_id: str) -> Response:
     return confirm_revocation(caller, user_as_owner(caller, key), key_id)
 
 
-@bp.post("/people/<key>/api_keys/<key_id>/revoke")
 @auth.requires_administrator(writes=True)
 def revoke_user_api_key(caller: Caller, key: str, key_id: str) -> Response:
     return revoke_api_key(user_as_owner(caller, key), key_id)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from flask import Response, request
@@ -10,22 +12,21 @@ from flask import Response, request
 from access import policy
 from access.caller import Caller
 from engine.query.catalog import Attribute, catalog
-from engine.query.rule import Action
+from engine.query.statement import Action
 from models import AuditLog
-from models.errors import Fault
-from models.types import DATE, TIMESTAMP, InvalidInput
-from routes.console.components import downloads, queries, user_choice
-from routes.console.components.display import label_of
+from models.types import Fault, InvalidInput
+from routes.console.components import lists, queries, row_choice
+from routes.console.components.display import label_of, value_texts
 from routes.console.components.fields import SeveralMatch
 from routes.console.components.list_query import EXACT_FIELD
 from routes.console.components.lists import MoreFilters, list_page
 from routes.console.components.page import redirect_to
-from routes.console.components.row_choice import RowChoice
-from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import long_day, moment, words
-from routes.console.components.titles import user_title
-from routes.console.components.user_choice import UUID_TEXT
-from routes.console.pages.rows import own_view, show_page
+from routes.console.components.row_choice import UUID_TEXT, RowChoice
+from routes.console.components.tables import Presentation, Row, Section, Table, table_of
+from routes.console.components.template_filters import isolated, moment, user_title, words
+from routes.console.pages.rows import show_page
+from routes.console.pages.undo import undo_links
+from routes.console.session.urls import console_url
 
 USERS_LISTED_MAX = 300  # of the filter; with more users, a field suggests them
 PERSON = "actor_id"
@@ -35,15 +36,39 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 NAME = AuditLog.__tablename__
 
 
+ACTIONS: Final = {
+    "insert": "Created",
+    "update": "Changed",
+    "delete": "Deleted",
+    "submitted": "Form sent",
+    "refused": "Refused",
+    "sign_in_try": "Password entered",
+    "sign_in": "Signed in",
+    "sign_out": "Signed out",
+    "password": "New password",
+    "create_api_key": "API key made",
+    "revoke_api_key": "API key revoked",
+    "create_calendar_link": "Calendar link made",
+    "revoke_calendar_link": "Calendar link revoked",
+    "create_kiosk_display": "Display made",
+    "revoke_kiosk_display": "Display revoked",
+    "import": "Imported",
+    "reset_clock": "Clock set back",
+}
+"""What was done, by the action of an entry."""
+FUNCTION_NAME: Final = re.compile(r"(?:rpc/)?([a-z]+(?:_[a-z]+)*)")
+
+
 def filters(caller: Caller) -> MoreFilters:
-    """Return the filters by table, user and row."""
-    users = user_choice.list_users(caller, USERS_LISTED_MAX)
+    """Return the filters by what was done, table, user and row."""
+    actions = {f"eq.{each}": label for each, label in ACTIONS.items()}
+    users = row_choice.list_users(caller, USERS_LISTED_MAX)
     relations = {f"eq.{each}": table_of(each).plural for each in catalog().relations if each != NAME}
     if users is None:
         choices = {PERSON: RowChoice(caller, table_of("users"))}
-        return MoreFilters({"relation": relations}, exact=("row_key", PERSON), choices=choices)
+        return MoreFilters({"action": actions, "relation": relations}, exact=("row_key", PERSON), choices=choices)
     people = {f"eq.{each['id']}": user_title(each) for each in users}
-    return MoreFilters({"relation": relations, PERSON: people}, exact=("row_key",))
+    return MoreFilters({"action": actions, "relation": relations, PERSON: people}, exact=("row_key",))
 
 
 def person_filter(choice: RowChoice, typed: str) -> str:
@@ -58,7 +83,7 @@ def person_filter(choice: RowChoice, typed: str) -> str:
 
 def add_names(caller: Caller, rows: list[Row]) -> None:
     """Add the name of each entry's user, and the title of its row, as far as the caller sees them."""
-    names = user_choice.names_of(caller, (row["actor_id"] for row in rows))
+    names = row_choice.names_of(caller, (row["actor_id"] for row in rows))
     keys: dict[str, set[str]] = {}
     for row in rows:
         for relation, key in row_keys(row):
@@ -118,26 +143,28 @@ def add_former_titles(caller: Caller, rows: list[Row]) -> None:
 def actor_cell(row: Row) -> tuple[str, str]:
     if row["actor_name"] is None:
         return ("Another user" if row["actor_id"] else "–"), ""
-    return row["actor_name"], f"{PATH}{table_of('users').path}/{row['actor_id']}"
+    return row["actor_name"], console_url(f"{table_of('users').path}/{row['actor_id']}")
 
 
 def row_cell(row: Row) -> tuple[str, str]:
     """Return the title and the number of the row that an entry is about, with a link to its page."""
     key = row["row_key"]
-    if key is None:
+    if key is None or row["action"] == queries.SUBMITTED:
         return "–", ""
     if row["relation"] not in catalog().relations:
-        return key, ""
+        return ("–" if UUID_TEXT.fullmatch(key) else isolated(key)), ""
     table = table_of(row["relation"])
-    text = row["row_title"] or key
+    text = row["row_title"] or (key if table.has_number else f"{table.label} without a name here")
     if table.has_number and row["row_title"] and not text.endswith(f" {key}"):
         text = f"{text} ({key})"
-    return text, f"{PATH}{table.path}/{key}" if row["action"] != "delete" else ""
+    return text, console_url(f"{table.path}/{key}") if row["action"] != "delete" else ""
 
 
 def relation_cell(row: Row) -> tuple[str, str]:
-    is_table = row["relation"] in catalog().relations
-    return (table_of(row["relation"]).plural if is_table else row["relation"]), ""
+    if row["relation"] in catalog().relations:
+        return table_of(row["relation"]).plural, ""
+    named = FUNCTION_NAME.fullmatch(row["relation"])
+    return (words(named[1]) if named is not None else isolated(row["relation"])), ""
 
 
 def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
@@ -145,26 +172,37 @@ def changes_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     before, after = row["before"] or {}, row["after"] or {}
     if not before and not after:
         return None
-    attributes = catalog().relations[row["relation"]].attributes if row["relation"] in catalog().relations else {}
+    attributes: Mapping[str, Attribute] = {}
+    if row["relation"] in catalog().relations:
+        table = table_of(row["relation"])
+        attributes = table.relation.attributes
+        old, new = value_texts(table, caller, [before, after])
+    else:
+        names = row_choice.names_of(caller, [each["user_id"] for each in (before, after) if each.get("user_id")])
+        old, new = (detail_texts(each, names) for each in (before, after))
     lines = [
-        (
-            label_of(attributes[each]) if each in attributes else words(each),
-            text_of(before.get(each), attributes.get(each)),
-            text_of(after.get(each), attributes.get(each)),
-        )
+        (label_of(attributes[each]) if each in attributes else words(each), old.get(each, "–"), new.get(each, "–"))
         for each in dict.fromkeys((*before, *after))
     ]
     return "audit_changes.html", {"lines": lines}
 
 
-def text_of(value: object, attribute: object) -> str:
-    if value is None:
-        return "–"
-    kind = getattr(attribute, "type", None)
-    return moment(value) if kind is TIMESTAMP else long_day(value) if kind is DATE else str(value)
+def detail_texts(details: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the details of an entry that is no change of a row, as text. `names` are those of users."""
+    return {
+        each: names.get(value, "Another user") if each == "user_id" else detail_text(value)
+        for each, value in details.items()
+    }
 
 
-@own_view(NAME, "")
+def detail_text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{words(name)}: {detail_text(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(detail_text, value))
+    return "–" if value is None else isolated(str(value))
+
+
 def list_entries(table: Table, caller: Caller) -> Response:
     more, typed = filters(caller), request.args.get(TYPED_PERSON, "").strip()
     if typed and PERSON in more.choices and not UUID_TEXT.fullmatch(typed):
@@ -174,25 +212,27 @@ def list_entries(table: Table, caller: Caller) -> Response:
     return list_page(table, caller, more=more, is_counted=False)
 
 
-@own_view(NAME, ".csv")
 def download_entries(table: Table, caller: Caller) -> Response:
-    return downloads.download(table, caller, filters(caller))
+    return lists.download(table, caller, filters(caller))
 
 
-@own_view(NAME, "/{key}")
 def show_entry(table: Table, caller: Caller, key: int) -> Response:
-    return show_page(table, caller, key, sections=(changes_section,))
+    return show_page(
+        table, caller, key, sections=(changes_section,), actions=lambda caller, row, may_edit: undo_links(caller, key)
+    )
 
 
-PRESENTATIONS[NAME] = Presentation(
-    allowed=policy.may_administer,
-    title=lambda row: moment(row["at"]),
-    prepare=add_names,
-    cells={
-        "action": lambda row: (words(row["action"]), ""),
-        "actor_id": actor_cell,
-        "relation": relation_cell,
-        "row_key": row_cell,
-    },
-    hidden=("at", "before", "after", "client_id"),
-)
+PRESENTATIONS = {
+    NAME: Presentation(
+        allowed=policy.may_administer,
+        title=lambda row: moment(row["at"]),
+        prepare=add_names,
+        cells={
+            "action": lambda row: (ACTIONS.get(row["action"]) or words(row["action"]), ""),
+            "actor_id": actor_cell,
+            "relation": relation_cell,
+            "row_key": row_cell,
+        },
+        hidden=("at", "before", "after", "client_id"),
+    )
+}

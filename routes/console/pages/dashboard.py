@@ -8,18 +8,20 @@ from flask import Response, request
 
 from access import policy
 from access.caller import Caller
-from engine.current import reading
-from engine.interface.faults import TimedOut
-from engine.query.rule import Action
-from inspections.reporting import chart, status_counts
-from inspections.reporting.dashboard import read_dashboard
-from inspections.reporting.first_steps import read_first_steps
+from engine.interface.database import TimedOut
+from engine.open import reading
+from engine.query.statement import Action
+from inspections.reporting import chart, counts
+from inspections.reporting.dashboard import read_dashboard, read_first_steps
+from inspections.reporting.due_summary import read_due_summary
 from models import Client
 from models.types import DatetimeOutOfRange, InvalidDatetime, read_date
 from routes.console.components import charts, queries
 from routes.console.components.error_pages import fault_message
-from routes.console.components.page import bp, render_page
-from routes.console.pages.findings import due_cell
+from routes.console.components.page import render_page
+from routes.console.components.row_choice import in_use
+from routes.console.components.tables import Row
+from routes.console.pages.findings import due_cell, due_day
 from routes.console.session import auth
 
 LIST_ROWS = 8
@@ -30,7 +32,6 @@ NO_CHART = chart.Chart("", "", chart.Interval.MONTH, [], [])
 COLUMNS = "select=id,inspection_type,date_visited,status,buildings(id,name)"
 
 
-@bp.get("/")
 @auth.requires_session(shares_snapshot=False)
 def dashboard(caller: Caller) -> Response:
     problem: str | None = None
@@ -41,6 +42,7 @@ def dashboard(caller: Caller) -> Response:
         drawn = NO_CHART
     with reading() as transaction:
         numbers = read_dashboard(transaction, caller.visible_rows())
+        due = read_due_summary(transaction, caller.visible_rows())
         # The steps count every row, so only a role that may create clients sees them.
         steps = read_first_steps(transaction) if policy.permits(caller.profile, Action.INSERT, Client) else []
         today = transaction.today
@@ -48,6 +50,7 @@ def dashboard(caller: Caller) -> Response:
         "dashboard.html",
         400 if problem else 200,
         numbers=numbers,
+        due=due,
         first_steps=steps,
         chart=drawn,
         typed=request.args,
@@ -58,24 +61,26 @@ def dashboard(caller: Caller) -> Response:
         schedules=next_schedules(caller),
         findings=next_findings(caller),
         upcoming=inspections(caller, f"status=eq.scheduled&date_visited=gte.{today}"),
-        days=status_counts.calendar_days(today) | {"yesterday": str(today - datetime.timedelta(1))},
+        days=counts.calendar_days(today) | {"yesterday": str(today - datetime.timedelta(1))},
         today=today,
         problem=problem,
     )
 
 
-def next_schedules(caller: Caller, size: int = LIST_ROWS) -> list[queries.Row]:
+def next_schedules(caller: Caller, size: int = LIST_ROWS) -> list[Row]:
     """Return the open inspections of schedules that are due first."""
-    text = f"select=due_on,inspections!inner({COLUMNS.removeprefix('select=')})&outcome=is.null&due_on=not.is.null"
+    select = f"select=due_on,inspections!inner({COLUMNS.removeprefix('select=')})"
+    text = f"{in_use(caller, select, 'inspections', 'buildings')}&outcome=is.null&due_on=not.is.null"
     return queries.select_rows(caller, "inspection_plans", f"{text}&order=due_on,inspection_id", limit=size).rows
 
 
-def next_findings(caller: Caller, size: int = LIST_ROWS, filters: str = "") -> list[queries.Row]:
+def next_findings(caller: Caller, size: int = LIST_ROWS, filters: str = "") -> list[Row]:
     """Return the open findings whose deadline is next."""
-    text = "select=id,place,item,description,severity,status,due_at,inspections(buildings(name))&status=eq.open"
+    select = "select=id,place,item,description,severity,status,due_at,inspections(buildings(name))"
+    text = f"{in_use(caller, select, 'inspections', 'buildings')}&status=eq.open"
     rows = queries.select_rows(caller, "findings", f"{text}{filters}&order=due_at,id", limit=size).rows
     for row in rows:
-        row["due"], _ = due_cell(row)
+        (row["due"], _), row["due_day"] = due_cell(row), due_day(row)
     return rows
 
 
@@ -91,5 +96,5 @@ def requested_chart(caller: Caller) -> chart.Chart:
 
 def inspections(caller: Caller, filters: str) -> queries.QueryResult:
     """Return the first inspections by date."""
-    text = f"{COLUMNS}&{filters}&order=date_visited.asc,id.asc"
+    text = f"{in_use(caller, COLUMNS, 'buildings')}&{filters}&order=date_visited.asc,id.asc"
     return queries.select_rows(caller, "inspections", text, limit=LIST_ROWS)

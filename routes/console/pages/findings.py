@@ -1,85 +1,118 @@
-"""Findings: the list by deadline, and the forms that move them, one or many."""
+"""Findings: the list by deadline, the forms that move one or many, and the report of a building's defect."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, g, request
 from werkzeug.datastructures import MultiDict
 
 from access import policy
-from access.authentication import current_time
 from access.caller import Caller
 from access.decorators import load_caller
-from engine.current import database, local_day, reading, writing
+from access.policy import PermissionDenied
+from access.session import current_time
+from engine.open import database, local_day, reading, writing
+from engine.query.statement import Action
 from inspections import findings
 from inspections.deadlines import end_of_day
-from inspections.findings import Move
+from inspections.findings import may_report_defect
+from models import finding_move
+from models.finding_move import FINDING_STATUSES, UNRESOLVED, FindingMove
 from models.types import InvalidInput, read_date
-from models.vocabulary import EXTENDED, FINDING_STATUSES, FIXED, MADE, OPEN, REMARK, REOPENED, VERIFIED, WAIVED
-from routes.console.components import downloads, queries
-from routes.console.components.bulk import ask_for_ticks, chosen_ids, return_path
-from routes.console.components.fields import Field, FormValues
-from routes.console.components.function_forms import FunctionForm
-from routes.console.components.lists import MoreFilters, list_page
-from routes.console.components.page import Pairs, Undo, bp, render_page
-from routes.console.components.submissions import once
-from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Table, table_of
-from routes.console.components.template_filters import counted, deadline, long_day, moment
-from routes.console.components.titles import finding_title
-from routes.console.pages.photographs import finding_photographs, photographs_of_findings
-from routes.console.pages.rows import own_view, show_page
+from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
+from routes.console.components import lists, queries, records, row_choice
+from routes.console.components.error_pages import RowsRefused
+from routes.console.components.fields import Choice, Field, FormValues, choices, parameter_fields
+from routes.console.components.lists import (
+    MoreFilters,
+    ask_for_ticks,
+    chosen_ids,
+    list_page,
+    require_allowed,
+    return_path,
+)
+from routes.console.components.page import Pairs, Undo, render_page
+from routes.console.components.queries import once
+from routes.console.components.records import FunctionForm, RecordForm
+from routes.console.components.tables import Presentation, Row, Section, Table, table_of
+from routes.console.components.template_filters import (
+    counted,
+    day,
+    deadline,
+    finding_title,
+    inspection_title,
+    moment,
+    words,
+)
+from routes.console.pages.photographs import finding_photographs, insert_with_files, photographs_of_findings
+from routes.console.pages.rows import show_page
 from routes.console.session import auth
-from routes.functions.registry import FUNCTIONS
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.requests import UnknownPath
+from routes.console.session.file_forms import read_sent_files, removing_sent_files
+from routes.console.session.urls import console_url
+from routes.functions.rpc import FUNCTIONS
+from routes.http.faults import UnknownPath
+from routes.postgrest.lexer import LimitExceeded
 
 NAME = "findings"
 EVENTS = "finding_events"
 PRINT = "With photographs"
+NO_DEADLINE = "no deadline"
+NAMED_DEADLINES = {"Late": "late", "Today": "today", "This week": "week"}
 SHOWN_MAX = 200
-FIRST_VIEW = "status=eq.open"
+ON_BUILDING_MAX = 15
+VISIT_TITLE = "id,inspection_type,date_visited,buildings(name)"
+FIRST_VIEW = f"status=eq.open&{row_choice.IN_USE}"
 COLUMNS = "select=id,inspection_id,place,item,description,severity,status,due_at"
-NOTE = Field("note", "Note", "textarea")
-REQUIRED_NOTE = Field("note", "Note", "textarea", required=True)
+BUILDINGS, FUNCTION, VERB = "buildings", "report_defect", "Report a defect"
+HOW_NAMES = {"visit": "A visit", "photo": "A photograph", "certificate": "A certificate"}
+MOVE_FIELDS = parameter_fields(FUNCTIONS["move_findings"].parameters)
+MOVE_FIELDS[finding_move.HOW] = replace(MOVE_FIELDS[finding_move.HOW], choices=choices(VERIFICATIONS, HOW_NAMES))
+REGRADE_FIELDS = parameter_fields(FUNCTIONS["regrade_finding"].parameters)
+DEFECT_FIELDS = tuple(parameter_fields(FUNCTIONS[FUNCTION].parameters).values())
 
-
-@dataclass(frozen=True, slots=True)
-class FindingMove:
-    """A button of findings: its label, the statuses that it applies to, its form, and the target that it asks for."""
-
-    verb: str
-    done: str
-    sources: tuple[str, ...]
-    target: str
-    fields: tuple[Field, ...] = (REQUIRED_NOTE,)
-
-
-MOVES: Mapping[str, FindingMove] = {
-    FIXED: FindingMove("Mark fixed", FIXED, (OPEN,), FIXED, (NOTE,)),
-    VERIFIED: FindingMove("Verify", VERIFIED, (FIXED,), VERIFIED, (NOTE,)),
-    WAIVED: FindingMove("Waive", WAIVED, (OPEN, FIXED), WAIVED),
-    EXTENDED: FindingMove(
-        "Extend", EXTENDED, (OPEN,), OPEN, (Field("due_at", "New deadline", "date", required=True), REQUIRED_NOTE)
-    ),
-    REOPENED: FindingMove("Reopen", REOPENED, (FIXED, VERIFIED, WAIVED), OPEN),
-    REMARK: FindingMove("Remark", "remarked", FINDING_STATUSES, REMARK),
-}
+MOVES: Mapping[str, FindingMove] = finding_move.MOVE_OF_KIND
 """The moves by the kind of event that they add."""
 
-EVENT_WORDS: Mapping[str, str] = {
-    MADE: "Found",
-    FIXED: "Marked fixed",
-    VERIFIED: "Verified",
-    WAIVED: "Waived",
-    REOPENED: "Reopened",
-    EXTENDED: "Deadline extended",
-    REMARK: "Remark",
-}
+EVENT_WORDS: Mapping[str, str] = {MADE: "Found", **{kind: move.words for kind, move in MOVES.items()}}
 """What happened, by the kind of an event."""
+
+
+def fields_of(caller: Caller, kind: str, ids: Sequence[int]) -> tuple[Field, ...]:
+    """Return the fields of a move's form. A single finding is verified by one of the later visits of its case."""
+    move = MOVES[kind]
+    if kind == REGRADED:
+        return tuple(REGRADE_FIELDS.values())
+    needed = tuple(replace(MOVE_FIELDS[name], required=True) for name in move.needs if name in MOVE_FIELDS)
+    note = () if finding_move.NOTE in move.needs else (MOVE_FIELDS[finding_move.NOTE],)
+    visits = later_visits(caller, ids)[ids[0]] if kind == VERIFIED and len(ids) == 1 else ()
+    choices = tuple(Choice(str(each["id"]), inspection_title(each)) for each in visits)
+    visit = (Field("visit", "Visit", "select", required=True, choices=choices),) if choices else ()
+    return (*needed, *visit, *note)
+
+
+def later_visits(caller: Caller, ids: Sequence[int]) -> dict[int, list[Row]]:
+    """Return the started visits of later rounds by finding, the last one first, as far as the caller sees them."""
+    key = f"id=in.({','.join(map(str, ids))})"
+    found = queries.select_rows(caller, NAME, f"select=id,inspection_id,case_id&{key}", limit=len(ids)).rows
+    cases = {row["case_id"] for row in found}
+    text = f"select=inspection_id,case_id,round,inspections({VISIT_TITLE},status)&order=round.desc"
+    among = f"{text}&case_id=in.({','.join(map(str, cases))})"
+    plans = queries.first_page(caller, "inspection_plans", among, queries.EMBEDDED_MAX).rows if cases else []
+    rounds = {each["inspection_id"]: each["round"] for each in plans}
+    return {
+        row["id"]: [
+            each["inspections"]
+            for each in plans
+            if each["case_id"] == row["case_id"]
+            and each["round"] > rounds.get(row["inspection_id"], 1)
+            and each["inspections"]["status"] in findings.STARTED
+        ]
+        for row in found
+    }
 
 
 # Deadlines
@@ -96,14 +129,20 @@ def start_of(day: datetime.date) -> datetime.datetime:
 
 def due_text(row: Row) -> str:
     """Return the day of the deadline, and for an open finding how late it is."""
-    day = local_day(datetime.datetime.fromisoformat(row["due_at"]).timestamp())
-    return f"{deadline(row['due_at'], now())}, {long_day(day)}" if row["status"] == OPEN else long_day(day)
+    if row["due_at"] is None:
+        return NO_DEADLINE
+    return f"{deadline(row['due_at'], now())}, {day(row['due_at'])}" if row["status"] == OPEN else day(row["due_at"])
 
 
 def due_cell(row: Row) -> tuple[str, str]:
     """Return the deadline. A list, whose rows have fewer columns than a page, has no room for the day."""
-    is_listed = "closed_at" not in row and row["status"] == OPEN
-    return deadline(row["due_at"], now()) if is_listed else due_text(row), ""
+    return deadline(row["due_at"], now()) if due_day(row) else due_text(row), ""
+
+
+def due_day(row: Row) -> str:
+    """Return the day of a deadline that a list shows without it; paper has the day."""
+    is_listed = "closed_at" not in row and row["status"] == OPEN and row["due_at"] is not None
+    return day(row["due_at"]) if is_listed else ""
 
 
 def named_deadlines() -> dict[tuple[str, str], Pairs]:
@@ -136,10 +175,9 @@ def titled_visit(row: Row, column: str, noun: str) -> tuple[str, str]:
     if row[column] is None:
         return "–", ""
     title = row[f"{column}_title"]
-    return (title, f"{PATH}/inspections/{row[column]}") if title is not None else (f"{noun} {row[column]}", "")
+    return (title, console_url(f"/inspections/{row[column]}")) if title is not None else (f"{noun} {row[column]}", "")
 
 
-@own_view(EVENTS, "")
 def list_events(table: Table, caller: Caller) -> Response:
     return list_page(
         table, caller, more=MoreFilters({"kind": {f"eq.{kind}": text for kind, text in EVENT_WORDS.items()}})
@@ -149,10 +187,9 @@ def list_events(table: Table, caller: Caller) -> Response:
 def views() -> list[tuple[str, str]]:
     return [
         ("Open", FIRST_VIEW),
-        ("Late", "status=eq.open&due_at=late"),
-        ("Today", "status=eq.open&due_at=today"),
-        ("This week", "status=eq.open&due_at=week"),
-        ("To verify", "status=eq.fixed"),
+        *((label, f"{FIRST_VIEW}&due_at={word}") for label, word in NAMED_DEADLINES.items()),
+        *((each.view, f"status=eq.{each.target}&{row_choice.IN_USE}") for each in MOVES.values() if each.view),
+        ("Closed buildings", row_choice.ONLY_CLOSED),
         ("All", ""),
     ]
 
@@ -162,24 +199,25 @@ def views() -> list[tuple[str, str]]:
 
 def movable(caller: Caller, kind: str, ids: Sequence[int]) -> set[int]:
     """Return those of the visible findings to which the caller may add this kind of event."""
-    due_at = "" if kind == EXTENDED else None
     with reading() as transaction:
-        found = findings.read_findings(transaction, caller, Move(MOVES[kind].target, due_at=due_at), ids)
+        found = findings.read_findings(transaction, caller, kind, ids)
     return {each.id for each in found if each.is_allowed}
 
 
-def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
-    """Return the findings of an inspection and those of its case that are not waived, with the moves of each.
+def findings_of_case(caller: Caller, visit: Row, case_id: int) -> tuple[list[Row], bool]:
+    """Return the findings of an inspection and those of its case that are not waived, with the moves of each, and
+    whether there are more than the page shows.
 
-    A re-inspection verifies findings, also open ones, and the fixed ones are the first. The first visit verifies none.
+    A started re-inspection verifies findings of earlier visits, also open ones, and the fixed ones are the first.
     """
+    key = visit["id"]
     of_case = f"and(case_id.eq.{case_id},status.neq.{WAIVED})"
     text = f"{COLUMNS}&or=(inspection_id.eq.{key},{of_case})&order=due_at,id"
-    rows = queries.first_page(caller, NAME, text, SHOWN_MAX).rows
-    ids = [row["id"] for row in rows]
+    page = queries.first_page(caller, NAME, text, SHOWN_MAX)
+    rows, ids = page.rows, [row["id"] for row in page.rows]
     is_first = key == case_id
-    sources = {FIXED: (OPEN,)} if is_first else {FIXED: (OPEN,), VERIFIED: (OPEN, FIXED)}
-    allowed = {kind: movable(caller, kind, ids) for kind in sources}
+    kinds = (FIXED,) if is_first or visit["status"] not in findings.STARTED else (FIXED, VERIFIED)
+    allowed = {kind: movable(caller, kind, ids) for kind in kinds}
     photographs = photographs_of_findings(caller, ids)
     for row in rows:
         row["photographs"] = photographs.get(row["id"], [])
@@ -187,18 +225,38 @@ def findings_of_case(caller: Caller, key: int, case_id: int) -> list[Row]:
         row["moves"] = [
             (kind, MOVES[kind].verb)
             for kind, permitted in allowed.items()
-            if row["id"] in permitted and row["status"] in sources[kind]
+            if row["id"] in permitted
+            and row["status"] in MOVES[kind].sources
+            and (kind != VERIFIED or row["inspection_id"] < key)
         ]
-    order = FINDING_STATUSES if is_first else (FIXED, OPEN, VERIFIED, WAIVED)
-    return sorted(rows, key=lambda row: order.index(row["status"]))
+    return sorted(
+        rows, key=lambda row: (row["status"] != FIXED or is_first, FINDING_STATUSES.index(row["status"]))
+    ), page.has_more
+
+
+def findings_of_building(caller: Caller, row: Row, may_edit: bool) -> Section:
+    """Return the unresolved findings of a building, the next deadline first, with their photographs."""
+    filters = f"inspections.building_id=eq.{row['id']}&status=in.({','.join(UNRESOLVED)})"
+    page = queries.first_page(caller, NAME, f"{COLUMNS},inspections!inner()&{filters}&order=due_at,id", ON_BUILDING_MAX)
+    photographs = photographs_of_findings(caller, [each["id"] for each in page.rows]) if page.rows else {}
+    for each in page.rows:
+        each["photographs"], each["due"] = photographs.get(each["id"], []), due_text(each)
+    return "building_findings.html", {
+        "first": True,
+        "findings": page.rows,
+        "has_more": page.has_more,
+        "all": console_url(f"/{NAME}?{filters}"),
+    }
 
 
 def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
     """Return the buttons of a finding's page."""
     return [
-        (move.verb, f"{PATH}/{NAME}/move/{kind}?ids={row['id']}&back=/{NAME}/{row['id']}")
+        (move.verb, console_url(f"/{NAME}/move/{kind}?ids={row['id']}&back=/{NAME}/{row['id']}"))
         for kind, move in MOVES.items()
-        if row["status"] in move.sources and movable(caller, kind, [row["id"]])
+        if row["status"] in move.sources
+        and movable(caller, kind, [row["id"]])
+        and (kind != VERIFIED or later_visits(caller, [row["id"]])[row["id"]])
     ]
 
 
@@ -206,11 +264,14 @@ def form_of(caller: Caller, kind: str, source: MultiDict[str, str]) -> tuple[lis
     """Return the findings that a request names, and the form that moves them."""
     if kind not in MOVES:
         raise UnknownPath
-    ids = chosen_ids(table_of(NAME), caller, source, deadline_filters())
+    ids = chosen_ids(source)
     move, back = MOVES[kind], return_path(source, NAME)
     title = f"{move.verb}: {title_of(caller, ids)}"
-    hidden = (("ids", ",".join(map(str, ids))), ("back", back), ("visit", source.get("visit", "")))
-    return ids, FunctionForm(title, move.verb, move.fields, back, hidden)
+    hidden: Pairs = (("ids", ",".join(map(str, ids))), ("back", back))
+    fields = fields_of(caller, kind, ids) if ids else ()
+    if "visit" in source and not any(each.name == "visit" for each in fields):
+        hidden = (*hidden, ("visit", source["visit"]))
+    return ids, FunctionForm(title, move.verb, fields, back, hidden)
 
 
 def title_of(caller: Caller, ids: Sequence[int]) -> str:
@@ -220,7 +281,12 @@ def title_of(caller: Caller, ids: Sequence[int]) -> str:
     return table.title(row) if row is not None else counted(len(ids), "finding")
 
 
-@bp.get(f"/{NAME}/move/<kind>")
+def require_right(caller: Caller, kind: str) -> None:
+    """Raise PermissionDenied for a caller who may move no finding in this way."""
+    if not policy.may_move_findings(caller.profile, kind):
+        raise policy.PermissionDenied("permission denied for function move_findings")
+
+
 @auth.requires_session()
 def show_move(caller: Caller, kind: str) -> Response:
     try:
@@ -229,43 +295,48 @@ def show_move(caller: Caller, kind: str) -> Response:
         return ask_for_ticks(return_path(request.args, NAME), "finding", MOVES[kind].verb, fault)
     if not ids:
         return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
-    refused = len(set(ids) - movable(caller, kind, ids))
-    if refused and not policy.may_move_findings(caller.profile, kind):
-        raise policy.PermissionDenied("permission denied for function move_findings")
-    if refused:
-        why = InvalidInput(f"You may not move {refused} of {counted(len(ids), 'ticked finding')}")
-        return ask_for_ticks(form.back, "finding", MOVES[kind].verb, why)
-    return form.page(FormValues({}))
+    require_right(caller, kind)
+    allowed = movable(caller, kind, ids)
+    try:
+        require_allowed(table_of(NAME), caller, ids, allowed, "move")
+    except RowsRefused as fault:
+        return ask_for_ticks(form.back, "finding", MOVES[kind].verb, fault)
+    return form.page(FormValues({each.name: each.choices[0].value for each in form.fields if each.name == "visit"}))
 
 
-@bp.post(f"/{NAME}/move/<kind>")
 @auth.requires_call(FUNCTIONS["move_findings"])
 def submit_move(caller: Caller, kind: str) -> Response:
     ids, form = form_of(caller, kind, g.form)
     if not ids:
         return ask_for_ticks(form.back, "finding", MOVES[kind].verb)
+    require_right(caller, kind)
 
     def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         if "p_due_at" in arguments:
             day = datetime.date.fromisoformat(read_date(arguments["p_due_at"]))
             arguments["p_due_at"] = end_of_day(day, database().time_zone).astimezone(datetime.UTC).isoformat()
-        arguments["p_to"] = MOVES[kind].target
+        chosen = arguments.pop("p_visit", "") or g.form.get("visit", "")
         with writing() as transaction:
             mover = load_caller(transaction)
 
             def move() -> int:
+                if kind == REGRADED:
+                    for each in ids:
+                        queries.call(transaction, mover, "regrade_finding", {**arguments, "p_finding_id": each})
+                    return len(ids)
+                target = {"p_to": MOVES[kind].target or kind}
                 return sum(
                     queries.call(
                         transaction,
                         mover,
                         "move_findings",
-                        {**arguments, "p_finding_ids": group, "p_inspection_id": visit},
+                        {**arguments, **target, "p_finding_ids": group, "p_inspection_id": visit},
                     )["moved"]
-                    for visit, group in by_visit(mover, kind, ids, g.form.get("visit", "")).items()
+                    for visit, group in by_visit(mover, kind, ids, chosen).items()
                 )
 
             moved = once(transaction, mover, "move_findings", move)
-        done = f"{counted(moved, 'finding')} {MOVES[kind].done}."
+        done = f"{counted(moved, 'finding')} {MOVES[kind].done or kind}."
         return done, undo_of(mover, kind, ids, form) if moved == len(ids) else None
 
     return form.submit(call)
@@ -279,27 +350,25 @@ def undo_of(caller: Caller, kind: str, ids: list[int], form: FunctionForm) -> Un
 
 
 def by_visit(caller: Caller, kind: str, ids: list[int], visit: str) -> dict[object, list[int]]:
-    """Return the findings by the inspection that verifies them: by default the one that found them."""
+    """Return the findings by the inspection that verifies them: by default the last started one of their case."""
     if visit or kind != VERIFIED:
         return {visit: ids}
-    rows = queries.select_rows(
-        caller, NAME, f"select=id,inspection_id&id=in.({','.join(map(str, ids))})", limit=len(ids)
-    )
+    visits = later_visits(caller, ids)
     groups: dict[object, list[int]] = {}
-    for row in rows.rows:
-        groups.setdefault(row["inspection_id"], []).append(row["id"])
-    if sum(map(len, groups.values())) != len(ids):
-        raise UnknownPath
+    for each in ids:
+        if each not in visits:
+            raise UnknownPath
+        last = visits[each][0]["id"] if visits[each] else ""
+        groups.setdefault(last, []).append(each)
     return groups
 
 
-@bp.get(f"/{NAME}/photographs")
 @auth.requires_session()
 def show_photographs(caller: Caller) -> Response:
     """Show the ticked findings with their photographs, to print them."""
     back = return_path(request.args, NAME)
     try:
-        ids = chosen_ids(table_of(NAME), caller, request.args, deadline_filters())
+        ids = chosen_ids(request.args)
     except (InvalidInput, LimitExceeded) as fault:
         return ask_for_ticks(back, "finding", PRINT, fault)
     if not ids:
@@ -309,59 +378,140 @@ def show_photographs(caller: Caller) -> Response:
     rows = queries.first_page(caller, NAME, text, len(ids)).rows
     photographs = photographs_of_findings(caller, ids)
     shown = [(table.title(row), table.url(row), row, due_text(row), photographs.get(row["id"], ())) for row in rows]
-    return render_page("findings_photographs.html", title="Findings with photographs", findings=shown, back=back)
+    return render_page(
+        "findings_photographs.html",
+        title="Findings with photographs",
+        findings=shown,
+        back=back,
+        company=queries.company_of(caller),
+    )
+
+
+# The entry of a visit
+
+
+@removing_sent_files
+@auth.requires_session(writes=True, read_files=read_sent_files)
+def add_finding(caller: Caller, key: int) -> Response:
+    """Add a finding with its photographs, all of it or nothing."""
+    sent = g.get("sent_files", [])
+    if not sent:
+        return records.submit_quick_entry(caller, key, NAME)
+    if not queries.conducts(caller, key):
+        raise UnknownPath
+    return records.submit_quick_entry(caller, key, NAME, lambda name, row: insert_with_files(name, row, sent))
 
 
 # Pages of any row
 
 
-def deadline_filters() -> MoreFilters:
-    return MoreFilters({"due_at": {"late": "Late", "today": "Today", "week": "This week"}}, named_deadlines())
+def finding_filters(caller: Caller) -> MoreFilters:
+    """Return the filters of the list of findings beyond those of its columns."""
+    selects = {
+        "status": {f"in.({','.join(UNRESOLVED)})": words(" or ".join(UNRESOLVED))},
+        "due_at": {word: label for label, word in NAMED_DEADLINES.items()},
+        row_choice.CLOSED: row_choice.OPTIONS,
+    }
+    named = {**named_deadlines(), **row_choice.named_filters(caller, "inspections", "buildings")}
+    return MoreFilters(selects, named, labels={row_choice.CLOSED: row_choice.LABEL})
 
 
-@own_view(NAME, "")
 def list_findings(table: Table, caller: Caller) -> Response:
     bulk = [
-        (move.verb, f"{PATH}/{NAME}/move/{kind}")
+        (move.verb, console_url(f"/{NAME}/move/{kind}"))
         for kind, move in MOVES.items()
         if policy.may_move_findings(caller.profile, kind)
     ]
-    bulk.append((PRINT, f"{PATH}/{NAME}/photographs"))
-    return list_page(table, caller, more=deadline_filters(), views=views(), counts_views=True, bulk=bulk)
+    bulk.append((PRINT, console_url(f"/{NAME}/photographs")))
+    rules = table_of("deadline_rules")
+    links = [(rules.plural, console_url(rules.path))] if rules.permits(caller, Action.READ) else []
+    return list_page(
+        table,
+        caller,
+        more=finding_filters(caller),
+        views=views(),
+        counts_views=True,
+        actions=lambda query: links,
+        bulk=bulk,
+    )
 
 
-@own_view(NAME, ".csv")
 def download_findings(table: Table, caller: Caller) -> Response:
-    return downloads.download(table, caller, deadline_filters())
+    return lists.download(table, caller, finding_filters(caller))
 
 
-@own_view(NAME, "/{key}")
+def finding_form(table: Table, caller: Caller) -> RecordForm:
+    """Return the form with the time at which the finding was made."""
+    record = records.record_form(table, caller)
+    found = records.field_of(table, caller, table.relation.attributes["found_at"])
+    return replace(record, fields=(*record.fields, found), initial={found.name: now().isoformat(timespec="seconds")})
+
+
 def show_finding(table: Table, caller: Caller, key: int) -> Response:
     return show_page(table, caller, key, sections=(finding_photographs,), actions=move_links)
 
 
-PRESENTATIONS[NAME] = Presentation(
-    first_view=FIRST_VIEW,
-    title=finding_title,
-    title_columns=("status", "item", "place"),
-    title_references=("inspection_id",),
-    badges=("severity", "status"),
-    orders={"inspection_id": "inspections(buildings)"},
-    prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
-    cells={"due_at": due_cell, "case_id": lambda row: titled_visit(row, "case_id", "Case")},
-    hidden=("ref",),
-    slim="place",
-    without_field=("ref",),
-    related=lambda caller, column, row: False,
-)
-PRESENTATIONS[EVENTS] = Presentation(
-    part_of="finding_id",
-    related=lambda caller, column, row: column == "finding_id",
-    title=lambda row: f"{EVENT_WORDS[row['kind']]}, {moment(row['at'])}",
-    title_columns=("kind",),
-    prepare=lambda caller, rows: add_visit_titles(caller, rows, "inspection_id"),
-    cells={
-        "kind": lambda row: (EVENT_WORDS[row["kind"]], ""),
-        "inspection_id": lambda row: titled_visit(row, "inspection_id", "Inspection"),
-    },
-)
+PRESENTATIONS = {
+    NAME: Presentation(
+        first_view=FIRST_VIEW,
+        title=finding_title,
+        title_columns=("status", "item", "place"),
+        title_references=("inspection_id",),
+        badges=("severity", "status"),
+        orders={"inspection_id": "inspections(buildings)"},
+        prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
+        cells={"due_at": due_cell, "case_id": lambda row: titled_visit(row, "case_id", "Case")},
+        printed={"due_at": due_day},
+        hidden=("ref",),
+        slim="place",
+        without_field=("ref", "due_at"),
+        related_by=(),
+    ),
+    "deadline_rules": Presentation(in_navigation=False),
+    EVENTS: Presentation(
+        part_of="finding_id",
+        related_by=("finding_id",),
+        title=lambda row: f"{EVENT_WORDS[row['kind']]}, {moment(row['at'])}",
+        title_columns=("kind",),
+        prepare=lambda caller, rows: add_visit_titles(caller, rows, "inspection_id"),
+        cells={
+            "kind": lambda row: (EVENT_WORDS[row["kind"]], ""),
+            "inspection_id": lambda row: titled_visit(row, "inspection_id", "Inspection"),
+        },
+    ),
+}
+
+
+def defect_links(caller: Caller, row: Row) -> list[tuple[str, str]]:
+    """Return the link to the form, for a caller who may report a defect of a building."""
+    with reading() as transaction:
+        is_allowed = may_report_defect(transaction, caller, row["id"])
+    return [(VERB, console_url(f"/{BUILDINGS}/{row['id']}/defect"))] if is_allowed else []
+
+
+def defect_form(caller: Caller, key: int) -> FunctionForm:
+    """Raise UnknownPath or PermissionDenied for a caller who may not report a defect of this building."""
+    table = table_of(BUILDINGS)
+    row = queries.first_row(caller, BUILDINGS, f"select={table.title_select}&id=eq.{key}")
+    if row is None:
+        raise UnknownPath
+    with reading() as transaction:
+        if not may_report_defect(transaction, caller, key):
+            raise PermissionDenied("permission denied to report a defect of this building")
+    title = f"{VERB}: {table.title(row)}"
+    return FunctionForm(title, VERB, DEFECT_FIELDS, f"/{BUILDINGS}/{key}")
+
+
+@auth.requires_call(FUNCTIONS[FUNCTION])
+def show_defect(caller: Caller, key: int) -> Response:
+    return defect_form(caller, key).page(FormValues({}))
+
+
+@auth.requires_call(FUNCTIONS[FUNCTION])
+def submit_defect(caller: Caller, key: int) -> Response:
+    def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
+        given = {name: text for name, text in arguments.items() if text}
+        made = queries.call_to_write(FUNCTION, {**given, "p_building_id": key})
+        return f"Defect reported as finding {made['finding_id']}.", None
+
+    return defect_form(caller, key).submit(call)

@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from flask import Response, g, request
+from flask import Response, g
 
 from access.caller import Caller
 from access.decorators import load_caller
-from engine.current import database, reading, writing
-from engine.interface.transaction import Transaction
-from engine.query.rule import Action
-from inspections.faults import FileDenied, NoSuchFile
+from engine.interface.database import Transaction
+from engine.open import database, reading, writing
+from engine.query.statement import Action
+from inspections.faults import FileDenied, FileTooLarge, NoSuchFile
 from inspections.files import records
-from inspections.files.content import read_position
-from inspections.files.keys import COLUMNS, SEGMENT_BYTES_MAX, FileKey, is_allowed, normalize, parse_key
+from inspections.files.images import Position
 from inspections.files.listing import files_of_row
-from inspections.files.records import FileRow, Upload
+from inspections.files.records import (
+    COLUMNS,
+    SEGMENT_BYTES_MAX,
+    FileKey,
+    FileRow,
+    Upload,
+    is_allowed,
+    normalize,
+    parse_key,
+)
 from inspections.files.thumbnails import FORMATS, WIDTHS
-from inspections.files.uploads import keep_upload, sweep_if_due
+from inspections.files.uploads import discard, keep_upload, read_position, require_room_on_disk, sweep_if_due
 from models import File
-from models.errors import Fault
+from models.types import Fault
 from routes.console.components import queries
 from routes.console.components.error_pages import fault_message, fault_status, is_shown_in_form, record_fault
-from routes.console.components.page import bp, redirect_to, render_confirmation, render_page
-from routes.console.components.submissions import once
-from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import name, short_name
-from routes.console.pages.rows import own_view, show_page
+from routes.console.components.page import redirect_to, render_confirmation, render_page
+from routes.console.components.queries import once
+from routes.console.components.tables import Presentation, Row, Section, Table, table_of
+from routes.console.components.template_filters import byte_size, name, short_name
+from routes.console.pages.rows import show_page
 from routes.console.session import auth
-from routes.console.session.sent_files import SentFile, remove_sent_files, require_sizes
-from routes.postgrest.requests import UnknownPath
+from routes.console.session.file_forms import SentFile, require_sizes
+from routes.console.session.urls import console_url
+from routes.http.faults import UnknownPath
+from routes.storage.bodies import file_limits, file_store
 from routes.storage.objects import send_bytes, send_thumbnail
-from routes.storage.state import file_limits, file_store
+from routes.storage.uploads import discarding, sweeping_for_room
 
 NAME: Final = File.__tablename__
 ANCHOR: Final = "photographs"
 SHOWN: Final = "select=id,name,mimetype,sha256,caption,taken_at,created_at"
 NO_NAME: Final = "photograph"
 NAME_BYTES_MAX: Final = SEGMENT_BYTES_MAX - 10  # room for a number
-
-bp.teardown_request(remove_sent_files)
-
+SENT_CHARACTERS_MAX: Final = 700  # `normalize` accepts all of them
 
 # Parts of other pages
 
@@ -56,17 +65,18 @@ def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool
     found = queries.select_rows(
         caller, NAME, f"{SHOWN}&{COLUMNS[bucket]}=eq.{row['id']}&order=created_at,id", limit=records.ROW_FILES_MAX
     ).rows
-    may_write = may_write_files(caller, bucket, row["id"])
-    if not found and not may_write:
+    may_add = may(records.require_addable, caller, bucket, row["id"])
+    if not found and not may_add:
         return None
     home = f"/{bucket}/{row['id']}"
     return "photographs.html", {
         "first": is_first,
+        "tab": (ANCHOR, "Photographs", len(found)),
         "files": [shown_file(each) for each in found],
-        "may_write": may_write,
-        "action": f"{PATH}{home}/files" if may_write and len(found) < records.ROW_FILES_MAX else "",
+        "may_write": bool(found) and may(records.require_writable, caller, bucket, row["id"]),
+        "action": console_url(f"{home}/files") if may_add and len(found) < records.ROW_FILES_MAX else "",
         "back": home,
-        "all": f"{PATH}/{NAME}?{COLUMNS[bucket]}=eq.{row['id']}",
+        "all": console_url(f"/{NAME}?{COLUMNS[bucket]}=eq.{row['id']}"),
     }
 
 
@@ -82,10 +92,10 @@ def building_photographs(caller: Caller, row: Row, may_edit: bool) -> Section | 
     return photographs_section("buildings", caller, row, is_first=False)
 
 
-def may_write_files(caller: Caller, bucket: str, key: int) -> bool:
+def may(require: Callable[[Transaction, Caller, FileKey], None], caller: Caller, bucket: str, key: int) -> bool:
     with reading() as transaction:
         try:
-            records.require_writable(transaction, caller, FileKey(bucket, key, str(key)))
+            require(transaction, caller, FileKey(bucket, key, str(key)))
         except FileDenied:
             return False
     return True
@@ -105,7 +115,7 @@ def shown_file(row: Row) -> Row:
     return {
         **row,
         "title": file_title(row),
-        "url": f"{PATH}/{NAME}/{row['id']}",
+        "url": console_url(f"/{NAME}/{row['id']}"),
         "is_image": row["mimetype"] in FORMATS,
     }
 
@@ -117,7 +127,6 @@ def file_title(row: Row) -> str:
 # The form
 
 
-@bp.post("/<any(inspections, findings, buildings):bucket>/<int:key>/files")
 @auth.requires_files()
 def store_files(caller: Caller, bucket: str, key: int) -> Response:
     """Store the files of the form under free names, all of them or none."""
@@ -136,61 +145,83 @@ def store_files(caller: Caller, bucket: str, key: int) -> Response:
             record_fault(fault)
             problem, status = problem_text(fault), fault_status(fault)
         else:
-            return stored(f"/{bucket}/{key}", len(sent))
+            text = "Stored." if len(sent) == 1 else f"{len(sent)} files stored."
+            return redirect_to(f"/{bucket}/{key}", text, anchor=ANCHOR)
     return render_page(
         "photograph_form.html",
         status,
         title=f"Photographs of {table.describe(row)}",
         problem=problem,
-        section={"action": f"{PATH}/{bucket}/{key}/files", "back": f"/{bucket}/{key}"},
+        section={"action": console_url(f"/{bucket}/{key}/files"), "back": f"/{bucket}/{key}"},
     )
 
 
-def stored(home: str, count: int) -> Response:
-    """Return to the page of the row. A script, which sends one file at a time, loads the page itself."""
-    response = redirect_to(home, "Stored." if count == 1 else f"{count} files stored.", anchor=ANCHOR)
-    if request.headers.get("Accept") == "application/json":
-        response.status_code = 204
-        del response.headers["Location"]
-    return response
-
-
 def problem_text(fault: Fault) -> str:
-    return " ".join(filter(None, (f"{fault_message(fault).rstrip('.')}.", fault.details, "Nothing was stored.")))
+    details = None if isinstance(fault, FileTooLarge) else fault.details
+    return " ".join(filter(None, (f"{fault_message(fault).rstrip('.')}.", details, "Nothing was stored.")))
 
 
 def put_all(caller: Caller, target: FileKey, sent: list[SentFile]) -> None:
+    def check(upload: Upload | None) -> None:
+        with reading() as transaction:
+            records.check_put(transaction, caller, target, upload, upsert=True, total_max=file_limits().total_bytes)
+
+    check(None)
+    with keeping(sent, check) as uploads, writing() as transaction:
+        now = load_caller(transaction)
+        once(transaction, now, NAME, lambda: put_files(transaction, now, target, sent, uploads))
+
+
+def insert_with_files(bucket: str, row: Row, sent: list[SentFile]) -> str:
+    """Insert a row with the files of its form in one transaction, and return its key as text."""
+
+    def put(transaction: Transaction, caller: Caller, key: str) -> None:
+        put_files(transaction, caller, parse_key(bucket, f"{key}/{NO_NAME}"), sent, uploads)
+
+    with keeping(sent) as uploads:
+        return queries.insert(bucket, row, put)
+
+
+@contextmanager
+def keeping(sent: list[SentFile], check: Callable[[Upload], None] = lambda upload: None) -> Iterator[list[Upload]]:
+    """Keep the bytes of a form's files, and remove them again if the block fails. `check` may refuse each."""
     limits, store = file_limits(), file_store()
     require_sizes(sent, limits.file_bytes)
 
-    def check(upload: Upload | None) -> None:
-        with reading() as transaction:
-            records.check_put(transaction, caller, target, upload, upsert=True, total_max=limits.total_bytes)
+    def check_room(upload: Upload) -> None:
+        check(upload)
+        require_room_on_disk(database(), store, upload.size, None, limits.total_bytes)
 
-    check(None)
-    uploads = [(each.name, keep_upload(store, each.path, None, limits, check=check)) for each in sent]
-    for _, upload in uploads:
-        g.form.add("sha256", upload.sha256)  # other files are another submission
-    with writing() as transaction:
-        now = load_caller(transaction)
-
-        def put() -> int:
-            for sent_name, upload in uploads:
-                key = free_key(transaction, now, target, sent_name, upload)
-                records.put(transaction, now, store, key, upload, upsert=False, total_max=limits.total_bytes)
-            return len(uploads)
-
-        once(transaction, now, NAME, put)
+    uploads: list[Upload] = []
+    with sweeping_for_room(store), discarding(store, uploads):
+        for each in sent:
+            upload = keep_upload(store, each.path, None, limits, check=check_room)
+            uploads.append(upload)
+            g.form.add("sha256", upload.sha256)  # other files are another submission
+        yield uploads
     sweep_if_due(database(), store)
 
 
-def free_key(transaction: Transaction, caller: Caller, target: FileKey, sent_name: str, upload: Upload) -> FileKey:
+def put_files(
+    transaction: Transaction, caller: Caller, target: FileKey, sent: list[SentFile], uploads: list[Upload]
+) -> int:
+    """Write the rows of kept files under free names, and return their number."""
+    for each, upload in zip(sent, uploads, strict=True):
+        key = free_key(transaction, caller, target, clean_name(each.name), upload)
+        records.put(
+            transaction, caller, file_store(), key, upload,
+            upsert=False, total_max=file_limits().total_bytes, source=each.path,
+        )  # fmt: skip
+    return len(uploads)
+
+
+def free_key(transaction: Transaction, caller: Caller, target: FileKey, clean: str, upload: Upload) -> FileKey:
     """Return a key of the row that no other bytes have. Telephones give every photograph the same name."""
     taken = {row.name: row.sha256 for row in files_of_row(transaction, caller, target.bucket, str(target.row_id))}
     same = next((name for name, sha256 in taken.items() if sha256 == upload.sha256), None)
     if same is not None:
         return parse_key(target.bucket, same)
-    plain = PurePosixPath(clean_name(sent_name))
+    plain = PurePosixPath(clean)
     number, key = 1, f"{target.row_id}/{plain}"
     while key in taken:
         number += 1
@@ -204,7 +235,8 @@ def clean_name(sent: str) -> str:
     >>> clean_name("C:\\\\fakepath\\\\Tür #1.jpg"), clean_name("../.."), clean_name("x" * 300 + ".jpg")[-6:]
     ('Tür -1.jpg', 'photograph', 'xx.jpg')
     """
-    last = normalize(sent.encode(errors="replace").decode()[-1_000:].replace("\\", "/")).rpartition("/")[2]
+    end = sent.encode(errors="replace").decode()[-SENT_CHARACTERS_MAX:]
+    last = normalize(end.replace("\\", "/")).rpartition("/")[2]
     allowed = "".join(each if is_allowed(each) else "-" for each in last).strip(" .")
     path = PurePosixPath(allowed or NO_NAME)
     suffix = path.suffix if len(path.suffix.encode()) <= 10 else ""
@@ -234,13 +266,11 @@ def private(response: Response) -> Response:
     return response
 
 
-@bp.get(f"/{NAME}/<key>/original")
 @auth.requires(Action.READ, File, shares_snapshot=False)
 def show_original(caller: Caller, key: str) -> Response:
     return private(send_bytes(visible_file(caller, key)))
 
 
-@bp.get(f"/{NAME}/<key>/thumbnail/<int:width>")
 @auth.requires(Action.READ, File, shares_snapshot=False)
 def show_thumbnail(caller: Caller, key: str, width: int) -> Response:
     row = visible_file(caller, key)
@@ -251,7 +281,7 @@ def show_thumbnail(caller: Caller, key: str, width: int) -> Response:
 
 def file_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     """Return the image, what it belongs to, and, for who may write the file, where it was taken."""
-    position = read_position(file_store().path(row["sha256"])) if may_edit else None
+    position = position_of(row["sha256"]) if may_edit else None
     table = table_of(row["bucket"])
     whole = row.get(table.name)
     return "photograph.html", {
@@ -262,12 +292,19 @@ def file_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     }
 
 
+def position_of(sha256: str) -> Position | None:
+    """Return where a photograph was taken; None also while its bytes cannot be read."""
+    try:
+        return read_position(file_store().path(sha256))
+    except FileNotFoundError:
+        return None
+
+
 def file_actions(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
-    url = f"{PATH}/{NAME}/{row['id']}"
+    url = console_url(f"/{NAME}/{row['id']}")
     return [("Original", f"{url}/original"), *([("Delete", f"{url}/delete")] if may_edit else [])]
 
 
-@own_view(NAME, "/{key}")
 def show_file(table: Table, caller: Caller, key: str) -> Response:
     return show_page(table, caller, key, sections=(file_section,), actions=file_actions)
 
@@ -281,7 +318,6 @@ def home_of(row: FileRow) -> str:
     return f"/{key.bucket}/{key.row_id}"
 
 
-@bp.get(f"/{NAME}/<key>/delete")
 @auth.requires(Action.UPDATE, File, shares_snapshot=False)
 def confirm_deletion(caller: Caller, key: str) -> Response:
     row = visible_file(caller, key)
@@ -297,40 +333,38 @@ def confirm_deletion(caller: Caller, key: str) -> Response:
     )
 
 
-@bp.post(f"/{NAME}/<key>/delete")
 @auth.requires(Action.UPDATE, File)
 def delete_file(caller: Caller, key: str) -> Response:
+    removed: list[FileRow] = []
     with writing() as transaction:
         now = load_caller(transaction)
 
         def delete() -> list[Any]:
             row = visible_file(now, key)
-            records.remove(transaction, now, parse_key(row.bucket, row.name))
+            removed.append(records.remove(transaction, now, parse_key(row.bucket, row.name)))
             return [home_of(row), f"{short_name(row.name.rpartition('/')[2])} deleted."]
 
         home, done = once(transaction, now, NAME, delete)
+    discard(database(), file_store(), removed)
     sweep_if_due(database(), file_store())
     return redirect_to(home, done, anchor=ANCHOR)
 
 
 def size_text(row: Row) -> tuple[str, str]:
-    """Return a size in the unit in which it has two digits or more."""
-    size, unit = row["size"], "bytes"
-    for larger in ("KiB", "MiB"):
-        if size >= 10_240:
-            size, unit = size // 1_024, larger
-    return f"{size:,} {unit}", ""
+    return byte_size(row["size"]), ""
 
 
-PRESENTATIONS[NAME] = Presentation(
-    in_navigation=False,
-    related=lambda caller, column, row: False,
-    title=file_title,
-    title_columns=("name", "caption"),
-    hidden=("bucket", "inspection_id", "finding_id", "building_id", "caption", "cache_control", "user_metadata"),
-    cells={
-        "size": size_text,
-        "mimetype": lambda row: (row["mimetype"], ""),
-        "taken_at": lambda row: ((row["taken_at"] or "–").replace("T", " "), ""),
-    },
-)
+PRESENTATIONS = {
+    NAME: Presentation(
+        in_navigation=False,
+        related_by=(),
+        title=file_title,
+        title_columns=("name", "caption"),
+        hidden=("bucket", "inspection_id", "finding_id", "building_id", "caption", "cache_control", "user_metadata"),
+        cells={
+            "size": size_text,
+            "mimetype": lambda row: (row["mimetype"], ""),
+            "taken_at": lambda row: ((row["taken_at"] or "–").replace("T", " "), ""),
+        },
+    )
+}

@@ -11,35 +11,35 @@ from urllib.parse import urlencode
 
 from flask import Response, g, request
 
-from access.authentication import current_time
 from access.caller import Caller
-from engine.current import local_day, reading
-from engine.query.rule import Action
+from access.session import current_time
+from engine.open import local_day, reading
+from engine.query.statement import Action
 from inspections import planned_visits
-from inspections.intervals import COMMON_INTERVALS
+from inspections.recurrence import COMMON_INTERVALS
 from inspections.schedules import spread_day
 from models import Schedule
-from models.errors import Fault
-from models.types import BIGINT, InvalidInput
+from models.types import BIGINT, Fault, InvalidInput
 from models.vocabulary import COUNTED_FROM
-from routes.console.components import fields, queries
+from routes.console.components import fields, queries, row_choice
 from routes.console.components.display import Cell, Heading, Shown
-from routes.console.components.fields import Field, FormValues
-from routes.console.components.function_forms import FunctionForm, read_ids
+from routes.console.components.fields import Field, FormValues, parameter_fields
 from routes.console.components.list_query import ListQuery, parse_list_query
-from routes.console.components.lists import listing_of
-from routes.console.components.page import bp, render_confirmation
+from routes.console.components.lists import MoreFilters, listing_of
+from routes.console.components.page import Undo, render_confirmation
 from routes.console.components.records import (
     PREVIEW,
+    FunctionForm,
     RecordForm,
     field_of,
     form_page,
+    read_ids,
     record_form,
     require_row,
     save,
     update_row,
 )
-from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
+from routes.console.components.tables import Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import (
     capital,
     counted,
@@ -47,16 +47,20 @@ from routes.console.components.template_filters import (
     lateness,
     long_day,
     name,
+    schedule_name,
+    schedule_title,
     status,
+    type_cell,
     type_name,
 )
-from routes.console.components.titles import schedule_name, schedule_title, type_cell
 from routes.console.pages.findings import add_visit_titles, titled_visit
-from routes.console.pages.rows import own_form, own_view, show_page
+from routes.console.pages.rows import show_page
+from routes.console.pages.undo import undo_of
 from routes.console.session import auth
-from routes.functions.registry import FUNCTIONS
-from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.limits import LimitExceeded
+from routes.console.session.urls import console_url
+from routes.functions.rpc import FUNCTIONS
+from routes.postgrest.lexer import LimitExceeded
+from routes.postgrest.payload import decode_pairs
 
 NAME, PLANS, BUILDINGS = "schedules", "inspection_plans", "buildings"
 SCHEDULES_SHOWN = 50
@@ -68,13 +72,11 @@ COLUMNS = (
     f"select=id,inspection_type,title,every,unit,grace_days,ended_on,open:{PLAN},last:{PLAN}"
     "&open.outcome=is.null&last.outcome=eq.done&last.order=occurrence.desc&last.limit=1"
 )
-APPLIED = ("inspection_type", "title", "every", "unit", "counted_from", "first_due", "inspector_id")
-SPREAD = Field(
-    "spread_days",
-    "Days between buildings",
-    "number",
-    hint="Each further building is first due that many days later. After 28 days the first date begins again.",
-)
+APPLIED = (
+    "inspection_type", "title", "every", "unit", "counted_from", "first_due", "grace_days", "early_days",
+    "inspector_id", "basis",
+)  # fmt: skip
+SPREAD = parameter_fields(FUNCTIONS["apply_schedule"].parameters)["p_spread_days"]
 
 
 # The schedules of a building
@@ -90,8 +92,8 @@ def building_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "other": table,
         "shown": Shown(headings, [schedule_cells(each, today) for each in rows], [str(each["id"]) for each in rows]),
         "actions": {str(each["id"]): schedule_links(each) for each in rows} if may_edit else {},
-        "all": f"{PATH}{table.path}?building_id=eq.{row['id']}",
-        "new": f"{PATH}{table.path}/new?building_id={row['id']}" if may_edit else "",
+        "all": console_url(f"{table.path}?building_id=eq.{row['id']}"),
+        "new": console_url(f"{table.path}/new?building_id={row['id']}") if may_edit else "",
     }
 
 
@@ -104,7 +106,13 @@ def schedule_cells(row: Row, today: datetime.date) -> list[Cell]:
         for each in row["last"]
     ]
     every = capital(interval(row["every"], row["unit"]))
-    return [Cell(schedule_name(row), f"{PATH}/{NAME}/{row['id']}"), Cell(every), due, booked, *(last or [Cell("–")])]
+    return [
+        Cell(schedule_name(row), console_url(f"/{NAME}/{row['id']}")),
+        Cell(every),
+        due,
+        booked,
+        *(last or [Cell("–")]),
+    ]
 
 
 def due_text(plan: Row, schedule: Row, today: datetime.date) -> str:
@@ -115,12 +123,14 @@ def due_text(plan: Row, schedule: Row, today: datetime.date) -> str:
 
 
 def visit_cell(plan: Row) -> Cell:
-    return Cell(capital(long_day(plan["inspections"]["date_visited"])), f"{PATH}/inspections/{plan['inspection_id']}")
+    return Cell(
+        capital(long_day(plan["inspections"]["date_visited"])), console_url(f"/inspections/{plan['inspection_id']}")
+    )
 
 
 def schedule_links(row: Row) -> list[tuple[str, str]]:
-    links = [("Skip", f"{PATH}/inspections/{each['inspection_id']}/skip_occurrence") for each in row["open"]]
-    return [*links, *([("End", f"{PATH}/{NAME}/{row['id']}/end")] if not row["ended_on"] else [])]
+    links = [("Skip", console_url(f"/inspections/{each['inspection_id']}/skip_occurrence")) for each in row["open"]]
+    return [*links, *([("End", console_url(f"/{NAME}/{row['id']}/end"))] if not row["ended_on"] else [])]
 
 
 # The form of a schedule
@@ -145,7 +155,8 @@ def open_visit_lines(key: int) -> list[tuple[str, str, bool]]:
         open_visits = planned_visits.read_open_visits(transaction, "schedule_id", [(key,)])
         following = planned_visits.without_records(transaction, open_visits)
     return [
-        (long_day(each.visited), f"{PATH}/inspections/{each.inspection_id}", each in following) for each in open_visits
+        (long_day(each.visited), console_url(f"/inspections/{each.inspection_id}"), each in following)
+        for each in open_visits
     ]
 
 
@@ -182,14 +193,12 @@ def end_form() -> RecordForm:
     return RecordForm(table_of(NAME), (Field("ended_on", "Ended on", "date", required=True, hint=hint),), verb="End")
 
 
-@bp.get(f"/{NAME}/<int:key>/end")
 @auth.requires(Action.UPDATE, Schedule)
 def show_end(caller: Caller, key: int) -> Response:
     row = require_row(caller, Action.UPDATE, NAME, f"id=eq.{key}", f"select={table_of(NAME).select('*')}")
     return form_page(end_form(), FormValues({"ended_on": str(local_day(current_time()))}), row)
 
 
-@bp.post(f"/{NAME}/<int:key>/end")
 @auth.requires(Action.UPDATE, Schedule)
 def end(caller: Caller, key: int) -> Response:
     return update_row(table_of(NAME), caller, key, lambda table, caller: end_form())
@@ -202,7 +211,7 @@ def apply_links(caller: Caller, query: ListQuery) -> list[tuple[str, str]]:
     if not table_of(NAME).permits(caller, Action.INSERT):
         return []
     text = urlencode({"buildings": query.url().partition("?")[2]})
-    return [("Apply a schedule to these buildings", f"{PATH}/{NAME}/apply?{text}")]
+    return [("Apply a schedule to these buildings", console_url(f"/{NAME}/apply?{text}"))]
 
 
 def apply_fields(caller: Caller) -> tuple[Field, ...]:
@@ -217,9 +226,18 @@ def apply_form(caller: Caller, number: int, values: Mapping[str, str], ids: str 
     return FunctionForm(heading, "Continue", apply_fields(caller), back, hidden, schedule_section(values))
 
 
+def building_filters(caller: Caller) -> MoreFilters:
+    """Return the filters of the list of buildings, which the links to its rows carry."""
+    return MoreFilters(
+        {row_choice.CLOSED: row_choice.OPTIONS},
+        row_choice.named_filters(caller),
+        labels={row_choice.CLOSED: row_choice.LABEL},
+    )
+
+
 def chosen_buildings(caller: Caller) -> list[Row]:
     """Return the buildings of the URL's list on which the caller may make schedules."""
-    listing = listing_of(table_of(BUILDINGS), caller)
+    listing = listing_of(table_of(BUILDINGS), caller, more=building_filters(caller))
     query = parse_list_query(listing, decode_pairs(request.args.get("buildings", "").encode()))
     found = queries.select_rows(caller, BUILDINGS, query.text(), limit=BUILDINGS_MAX + 1, within=Action.UPDATE).rows
     if len(found) > BUILDINGS_MAX:
@@ -227,14 +245,12 @@ def chosen_buildings(caller: Caller) -> list[Row]:
     return found
 
 
-@bp.get(f"/{NAME}/apply")
 @auth.requires(Action.INSERT, Schedule)
 def show_apply(caller: Caller) -> Response:
     form = apply_form(caller, len(chosen_buildings(caller)), {})
     return form.page(FormValues({"counted_from": COUNTED_FROM[0]}))
 
 
-@bp.post(f"/{NAME}/apply")
 @auth.requires(Action.INSERT, Schedule)
 def confirm_apply(caller: Caller) -> Response:
     """Ask before the schedules are made. The form of the question names the buildings."""
@@ -276,15 +292,16 @@ def confirm_apply(caller: Caller) -> Response:
     return save(values, ask, lambda code: form.page(values, code))
 
 
-@bp.post(f"/{NAME}/apply/confirm")
 @auth.requires_call(FUNCTIONS["apply_schedule"])
 def apply(caller: Caller) -> Response:
     ids = read_ids([g.form.get("ids", "")])
     values = fields.read_texts(apply_fields(caller), g.form)
 
-    def call(arguments: dict[str, Any]) -> tuple[str, None]:
+    def call(arguments: dict[str, Any]) -> tuple[str, Undo | None]:
         counts = queries.call_to_write("apply_schedule", {**arguments, "p_building_ids": ids})
-        return f"{counted(counts['made'], 'schedule')} created, {counts['already']:,} existed before.", None
+        done = f"{counted(counts['made'], 'schedule')} created, {counts['already']:,} existed before."
+        made = f"relation=eq.{NAME}&action=eq.insert&actor_id=eq.{caller.id}"
+        return done, undo_of(caller, made) if counts["made"] else None
 
     filters = schedule_filters(values.typed, ids if len(ids) <= BUILDINGS_IN_URL else ())
     form = apply_form(caller, len(ids), values.typed, ",".join(map(str, ids)))
@@ -317,33 +334,33 @@ def first_days(typed: Mapping[str, str], first_due: str, is_new: Sequence[bool])
 
 
 def end_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
-    return [("End", f"{PATH}/{NAME}/{row['id']}/end")] if may_edit else []
+    return [("End", console_url(f"/{NAME}/{row['id']}/end"))] if may_edit else []
 
 
-@own_view(NAME, "/{key}")
 def show_schedule(table: Table, caller: Caller, key: int) -> Response:
     return show_page(table, caller, key, actions=end_links)
 
 
-@own_form(NAME)
 def schedule_form(table: Table, caller: Caller) -> RecordForm:
     key = (request.view_args or {}).get("key")
     return replace(record_form(table, caller), section=partial(schedule_section, key=key), preview=with_common_interval)
 
 
-PRESENTATIONS[NAME] = Presentation(
-    in_navigation=True,
-    part_of="building_id",
-    title=schedule_title,
-    title_columns=("title",),
-    title_references=("building_id",),
-    cells={"inspection_type": type_cell},
-    hidden=("inspection_type",),
-    related=lambda caller, column, row: column != "building_id",
-)
-PRESENTATIONS[PLANS] = Presentation(
-    part_of="inspection_id",
-    related=lambda caller, column, row: column != "inspection_id",
-    prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
-    cells={"case_id": lambda row: titled_visit(row, "case_id", "Case")},
-)
+PRESENTATIONS = {
+    NAME: Presentation(
+        in_navigation=True,
+        part_of="building_id",
+        title=schedule_title,
+        title_columns=("title",),
+        title_references=("building_id",),
+        cells={"inspection_type": type_cell},
+        hidden=("inspection_type",),
+        related_by=("inspector_id",),
+    ),
+    PLANS: Presentation(
+        part_of="inspection_id",
+        related_by=("schedule_id",),
+        prepare=lambda caller, rows: add_visit_titles(caller, rows, "case_id"),
+        cells={"case_id": lambda row: titled_visit(row, "case_id", "Case")},
+    ),
+}

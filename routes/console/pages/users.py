@@ -9,22 +9,25 @@ from dataclasses import replace
 from flask import Response, g, request
 
 from access import assignments, policy
-from access.accounts import administration, email_disclosure
+from access.accounts import administration
 from access.accounts.administration import UserRequest
-from access.accounts.person import UNSET, UserAccount, read_email, read_role
+from access.accounts.password import PASSWORD_CHARACTERS_MIN
+from access.accounts.people import UNSET, UserAccount, read_email, read_role
 from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.decorators import load_caller
 from access.roles import GrantKind, Role
-from engine.current import reading
-from engine.query.rule import Action
+from engine.open import reading
+from engine.query.statement import Action
 from inspections.inspectors import LINKED_ROLE
 from models import User
 from models.fields import TENANT_COLUMN
 from models.types import BIGINT, InvalidInput, read_string, read_uuid
-from routes.console.components import fields, grants, queries, user_choice
+from routes.console.components import fields, queries
+from routes.console.components import row_choice as user_choice
 from routes.console.components.fields import Field, FormValues
-from routes.console.components.page import ROLE_NAMES, Undo, bp, redirect_to, render_confirmation, render_page
+from routes.console.components.page import ROLE_NAMES, Undo, redirect_to, render_confirmation, render_page
+from routes.console.components.queries import once
 from routes.console.components.records import (
     RecordForm,
     conflict_problems,
@@ -38,16 +41,17 @@ from routes.console.components.records import (
     save,
 )
 from routes.console.components.row_choice import row_choice
-from routes.console.components.submissions import once
-from routes.console.components.tables import PATH, PRESENTATIONS, Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import short_name
-from routes.console.components.titles import inspector_title, user_title
-from routes.console.pages.rows import own_form, own_view, show_page
+from routes.console.components.tables import Presentation, Row, Section, Table, table_of
+from routes.console.components.template_filters import inspector_title, short_name, user_title
+from routes.console.pages.grants import grantable_roles
+from routes.console.pages.hand_over import hand_over_links
+from routes.console.pages.rows import show_page
 from routes.console.session import auth
-from routes.gotrue.bodies import request_deadline
+from routes.console.session.urls import console_url
 from routes.gotrue.users import hash_new_password
-from routes.postgrest.limits import LimitExceeded
-from routes.postgrest.requests import UnknownPath
+from routes.http.faults import UnknownPath
+from routes.http.middleware import request_deadline
+from routes.postgrest.lexer import LimitExceeded
 
 NAMES = {role.value: name for role, name in ROLE_NAMES.items()}
 INSPECTORS = "inspectors"
@@ -68,9 +72,9 @@ def account_section(caller: Caller, row: Row, may_edit: bool) -> Section:
 
 
 def assign_action(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
-    if Role(row["role"]) not in grants.grantable_roles(caller, GrantKind.BUILDING):
+    if Role(row["role"]) not in grantable_roles(caller, GrantKind.BUILDING):
         return []
-    return [("Assign buildings", f"{PATH}/access?role={row['role']}&person={row['id']}")]
+    return [("Assign buildings", console_url(f"/access?role={row['role']}&person={row['id']}"))]
 
 
 def require_user(caller: Caller, key: str, action: Action = Action.READ) -> UserAccount:
@@ -88,7 +92,6 @@ def require_user(caller: Caller, key: str, action: Action = Action.READ) -> User
 # Create and edit
 
 
-@bp.get("/people/new")
 @auth.requires_administrator()
 def new_user(caller: Caller) -> Response:
     chosen = {each.name: only_choice(each) for each in user_fields(caller, needs_password=True)}
@@ -100,7 +103,6 @@ def new_user(caller: Caller) -> Response:
     return new_page(caller, FormValues(chosen))
 
 
-@bp.post("/people/new")
 @auth.requires_administrator(writes=True)
 def create_user(caller: Caller) -> Response:
     """Create a user with a password and buildings, and link the inspector of the URL, in one transaction."""
@@ -124,7 +126,7 @@ def create_user(caller: Caller) -> Response:
         def create() -> str:
             nonlocal is_new
             is_new = True
-            created = administration.create_user(transaction, now, wanted, password_hash)
+            created = administration.create_user(transaction, now, wanted, password_hash, is_temporary=True)
             if ids:
                 assignments.assign_to_client_manager(transaction, now, created.id, ids, [])
             if inspector is not None:
@@ -132,7 +134,7 @@ def create_user(caller: Caller) -> Response:
                 require_written(queries.update(transaction, now, INSPECTORS, filters, {"user_id": created.id}))
             return created.id
 
-        with email_disclosure.counting_disclosures(until.writing()) as transaction:
+        with administration.counting_disclosures(until.writing()) as transaction:
             now = load_caller(transaction)
             user_id = once(transaction, now, "users", create)
         created = f"User {short_name(values.typed['name'])} created."
@@ -141,7 +143,6 @@ def create_user(caller: Caller) -> Response:
     return save(values, store, lambda status: new_page(caller, values, status))
 
 
-@bp.get("/people/<key>/edit")
 @auth.requires_administrator()
 def edit_user(caller: Caller, key: str) -> Response:
     user = require_user(caller, key, Action.UPDATE)
@@ -149,7 +150,6 @@ def edit_user(caller: Caller, key: str) -> Response:
     return edit_page(user, form_fields, fields.initial_values(form_fields, user_texts(user)))
 
 
-@bp.post("/people/<key>/edit")
 @auth.requires_administrator(writes=True)
 def update_user(caller: Caller, key: str) -> Response:
     """Save the fields that differ from the user, and a new password; see `records.update_row`."""
@@ -168,16 +168,15 @@ def update_user(caller: Caller, key: str) -> Response:
             until = request_deadline()
             wanted = user_values(values, values.changed)
             password_hash = hash_new_password(values.typed["password"] or None, until)
-            with email_disclosure.counting_disclosures(until.writing()) as transaction:
+            with administration.counting_disclosures(until.writing()) as transaction:
                 now = load_caller(transaction)
                 require_unchanged(before, user_texts(require_user(now, user.id, Action.UPDATE)))
-                administration.change_user(transaction, now, user.id, wanted, password_hash)
+                administration.change_user(transaction, now, user.id, wanted, password_hash, is_temporary=True)
         return redirect_to(f"/people/{user.id}", "Changes saved.")
 
     return save(values, store, lambda status: edit_page(user, form_fields, values, status))
 
 
-@bp.get("/people/<key>/deactivation")
 @auth.requires_administrator()
 def confirm_deactivation(caller: Caller, key: str) -> Response:
     user = require_user(caller, key, Action.UPDATE)
@@ -191,7 +190,6 @@ def confirm_deactivation(caller: Caller, key: str) -> Response:
     )
 
 
-@bp.post("/people/<key>/disable")
 @auth.requires_administrator(writes=True)
 def deactivate(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
@@ -201,7 +199,6 @@ def deactivate(caller: Caller, key: str) -> Response:
     return redirect_to(path, "User deactivated and signed out.", Undo(f"{path}/enable"))
 
 
-@bp.post("/people/<key>/enable")
 @auth.requires_administrator(writes=True)
 def reactivate(caller: Caller, key: str) -> Response:
     user_id = read_uuid(key)
@@ -226,7 +223,8 @@ def with_generated_password(values: FormValues) -> FormValues:
 
 
 def user_fields(caller: Caller, *, needs_password: bool) -> tuple[Field, ...]:
-    password_hint = "At least 6 characters." if needs_password else "Leave empty to keep the current password."
+    length = f"At least {PASSWORD_CHARACTERS_MIN} characters. The user changes it at the first sign-in to the console."
+    password_hint = length if needs_password else f"Leave empty to keep the current password. {length}"
     plain = (
         Field("name", "Name", required=True, characters_max=fields.NAME_CHARACTERS_MAX),
         Field("email", "E-mail", "email", required=True),
@@ -324,23 +322,24 @@ def edit_page(user: UserAccount, form_fields: tuple[Field, ...], values: FormVal
     return form_page(record, values, {"id": user.id, "name": user.name, "inspectors": None}, status)
 
 
-@own_view("users", "/{key}")
 def show_user(table: Table, caller: Caller, key: str) -> Response:
-    links = [("Explain the access of this user", f"{PATH}/why?person={key}")]
+    links = [("Explain the access of this user", console_url(f"/why?person={key}"))]
     return show_page(table, caller, key, sections=(account_section,), actions=assign_action, links=links)
 
 
-def sign_in_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+def inspector_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
+    return [*hand_over_links(caller, row), *sign_in_links(row, may_edit)]
+
+
+def sign_in_links(row: Row, may_edit: bool) -> list[tuple[str, str]]:
     is_linkable = may_edit and row["user_id"] is None
-    return [("Make a user to sign in as", f"{PATH}/people/new?inspector={row['id']}")] if is_linkable else []
+    return [("Make a user to sign in as", console_url(f"/people/new?inspector={row['id']}"))] if is_linkable else []
 
 
-@own_view(INSPECTORS, "/{key}")
 def show_inspector(table: Table, caller: Caller, key: int) -> Response:
-    return show_page(table, caller, key, actions=sign_in_links)
+    return show_page(table, caller, key, actions=inspector_links)
 
 
-@own_form(INSPECTORS)
 def inspector_form(table: Table, caller: Caller) -> RecordForm:
     """Return the form of an inspector. Its second button leads to the form of their user, unless they have one."""
     form = record_form(table, caller, {"user_id": f"role=eq.{LINKED_ROLE}"})
@@ -353,20 +352,22 @@ def new_user_path(inspector: Row, key: object) -> str:
     return "" if inspector.get("user_id") else f"/people/new?inspector={key}"
 
 
-PRESENTATIONS["users"] = Presentation(
-    path="people",
-    has_own_forms=True,
-    title=user_title,
-    title_embeds=("inspectors(name)",),
-    choice_columns=("email",),
-    prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
-    cells={"name": lambda row: (user_title(row), "")},
-    allowed=policy.may_administer,
-)
-PRESENTATIONS[INSPECTORS] = Presentation(
-    choice_columns=("email",),
-    title=inspector_title,
-    cells={"name": lambda row: (inspector_title(row), "")},
-    title_references=("user_id",),
-    related=lambda caller, column, row: column != "user_id",
-)
+PRESENTATIONS = {
+    "users": Presentation(
+        path="people",
+        has_own_forms=True,
+        title=user_title,
+        title_embeds=("inspectors(name)",),
+        choice_columns=("email",),
+        prepare=lambda caller, rows: user_choice.mark_deactivated(rows),
+        cells={"name": lambda row: (user_title(row), "")},
+        allowed=policy.may_administer,
+    ),
+    INSPECTORS: Presentation(
+        choice_columns=("email",),
+        title=inspector_title,
+        cells={"name": lambda row: (inspector_title(row), "")},
+        title_references=("user_id",),
+        related_by=(),
+    ),
+}

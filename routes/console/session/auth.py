@@ -1,53 +1,153 @@
-"""Authentication of the console: the session cookie, kiosk tokens, and the CSRF tokens of forms.
+"""Authentication of the console: the session cookie, kiosk tokens, the CSRF tokens of forms, and refusals in words.
 
-A signed cookie names a session, and each request looks up its user. Every form carries a token that is bound to its
-session. The Sec-Fetch-Site header can only refuse a request; it never allows one.
+A signed cookie names a session, and grants nothing by itself. Each request looks up the user and the session in the
+database (access/session.py). Every form carries a token that is bound to its session. The Sec-Fetch-Site header can
+only refuse a request; it never allows one. `CookieSigner` uses neither Flask nor a clock.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from flask import Response, current_app, g, request
+from itsdangerous import BadData, Signer, URLSafeSerializer
 from werkzeug.datastructures import MultiDict
 
 from access import policy
-from access.access_token import RefusedClaims
+from access.access_token import Claims, RefusedClaims
 from access.accounts import kiosk_display
 from access.accounts.sign_in import IssuedSession
-from access.authentication import authenticator, current_time
 from access.caller import Caller
-from access.decorators import load_caller, may_administer, require, set_requirement
-from access.functions import Function
+from access.decorators import Function, load_caller, may_administer, require, set_requirement
 from access.roles import GrantKind, GrantProfile, Role
-from engine.current import reading
-from engine.interface.transaction import Transaction
-from engine.query.rule import Action
+from access.session import authenticator, current_time
+from engine.interface.database import Transaction
+from engine.open import reading
+from engine.query.statement import Action
 from models import File
-from models.errors import Fault
 from models.fields import Model
-from routes.console.session.denied_purpose import DeniedPurpose, purpose_of
-from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form
-from routes.console.session.sent_files import read_sent_files
-from routes.console.session.session_cookie import AGE_SECONDS_MAX, CookieSigner, SessionCookie
+from models.types import Fault
+from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form, read_sent_files, removing_sent_files
+from routes.console.session.urls import KIOSK_PATH, PATH
 from routes.http.body import read_body
-from routes.postgrest.encoding import decode_pairs
-from routes.postgrest.media import UnsupportedMediaType
+from routes.http.middleware import url_path
+from routes.postgrest.payload import decode_pairs
+from routes.postgrest.preferences import UnsupportedMediaType
+from settings import CONSOLE_FORM_BYTES_MAX
+
+VERBS = {Action.INSERT: "create", Action.UPDATE: "edit", Action.DELETE: "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeniedPurpose:
+    """What a user was refused, after "you may not", and the roles that are allowed."""
+
+    text: str
+    roles: tuple[Role, ...]
+
+
+def purpose_of(action: Action, model: type[Model]) -> str:
+    plural = model.plural or model.__tablename__.replace("_", " ")
+    is_acronym = plural[1:2].isupper()
+    noun = plural if is_acronym else plural[:1].lower() + plural[1:]
+    return f"open {plural}" if action is Action.READ else f"{VERBS[action]} {noun}"
+
+
+IDLE_SECONDS_MAX = 12 * 3_600
+AGE_SECONDS_MAX = 7 * 24 * 3_600
+RENEWED_AFTER_SECONDS = 600
+NAME_CHARACTERS_MAX = 80  # browsers silently drop a cookie of more than 4,096 bytes
+SIGNING = {"digest_method": hashlib.sha256, "key_derivation": "hmac"}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCookie:
+    """The content of a session cookie. `began` and `renewed` are Unix times in seconds."""
+
+    session_id: str
+    user_id: str
+    role: Role
+    client_id: int | None
+    name: str
+    began: int
+    renewed: int
+
+    def claims(self) -> Claims:
+        """Return the claims of an access token for this session."""
+        return Claims(
+            self.user_id, self.role, self.client_id, self.began, None, self.began + AGE_SECONDS_MAX, self.session_id
+        )
+
+    def is_valid(self, now: int) -> bool:
+        return self.renewed + IDLE_SECONDS_MAX > now and self.began + AGE_SECONDS_MAX > now
+
+    def is_due(self, now: int) -> bool:
+        """Return whether the cookie needs a new `renewed` time."""
+        return self.renewed + RENEWED_AFTER_SECONDS <= now
+
+
+class CookieSigner:
+    """Signs and verifies with a list of keys, oldest first: the newest key signs, every key verifies."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        self.sessions = URLSafeSerializer(list(keys), salt="console session", signer_kwargs=SIGNING)
+        self.messages = URLSafeSerializer(list(keys), salt="console message", signer_kwargs=SIGNING)
+        self.texts = Signer(list(keys), salt="console form", **SIGNING)  # type: ignore[arg-type]
+
+    def encode(self, cookie: SessionCookie) -> str:
+        """Return the signed cookie value. Cut the name to NAME_CHARACTERS_MAX."""
+        fields = [
+            cookie.session_id,
+            cookie.user_id,
+            cookie.role.value,
+            cookie.client_id,
+            cookie.name[:NAME_CHARACTERS_MAX],
+            cookie.began,
+            cookie.renewed,
+        ]
+        return str(self.sessions.dumps(fields))
+
+    def decode(self, value: str) -> SessionCookie | None:
+        """Return the content of a cookie value, or None if its signature is not valid."""
+        try:
+            session_id, user_id, role, client_id, name, began, renewed = self.sessions.loads(value)
+            return SessionCookie(session_id, user_id, Role(role), client_id, name, began, renewed)
+        except (BadData, ValueError, TypeError):
+            return None
+
+    def seal(self, values: list[object]) -> str:
+        """Return values as text with a signature."""
+        return str(self.messages.dumps(values))
+
+    def unseal(self, text: str) -> list[Any] | None:
+        """Return the values of a text that `seal` made, otherwise None."""
+        try:
+            values: list[Any] = self.messages.loads(text)
+        except BadData:
+            return None
+        return values
+
+    def sign(self, text: str) -> str:
+        """Return the signature of a text."""
+        return self.texts.get_signature(text.encode()).decode()
+
+    def verify(self, signature: str, text: str) -> bool:
+        """Return whether a signature is the one of this text."""
+        return self.texts.verify_signature(text.encode(), signature.encode("utf-8", "replace"))
+
 
 View = TypeVar("View", bound=Callable[..., object])
 ReadFiles = Callable[[], list[tuple[str, str]]]
 """Returns the fields of a form with files, and keeps the files for the view."""
 
-PATH = "/console"
-KIOSK_PATH = f"{PATH}/kiosk"
 COOKIE = "walkthrough_console"
 SIGN_IN_COOKIE = "walkthrough_sign_in"
 KIOSK_COOKIE = "walkthrough_kiosk"
-FORM_BYTES_MAX = 512 << 10
 FORM_TYPE = "application/x-www-form-urlencoded"
 NONCE_BYTES = 18
 SAME_ORIGIN_VALUES = (None, "same-origin", "none")
@@ -60,7 +160,14 @@ class SignInRequired(Fault):
         super().__init__("Sign in to continue")
 
 
-class InvalidFormToken(Fault):
+class PasswordChangeRequired(Fault, status=403):
+    """A request of a user whose password is temporary."""
+
+    def __init__(self) -> None:
+        super().__init__("Choose a password of your own first")
+
+
+class InvalidFormToken(Fault, status=403):
     """A form without the CSRF token of this session."""
 
     def __init__(self) -> None:
@@ -74,9 +181,24 @@ class KioskTokenRequired(Fault):
         super().__init__("This kiosk display is signed out")
 
 
-def requires_session(*, writes: bool = False, shares_snapshot: bool = True) -> Callable[[View], View]:
-    """Decorate a view that any signed-in user may open. See `guarded` for `shares_snapshot`."""
-    return guarded(lambda profile: True, "this page", "caller", writes, "open this page", shares_snapshot)
+def requires_session(
+    *,
+    writes: bool = False,
+    shares_snapshot: bool = True,
+    read_files: ReadFiles | None = None,
+    takes_temporary_password: bool = False,
+) -> Callable[[View], View]:
+    """Decorate a view that any signed-in user may open. See `guarded` for the parameters."""
+    return guarded(
+        lambda profile: True,
+        "this page",
+        "caller",
+        writes,
+        "open this page",
+        shares_snapshot,
+        read_files,
+        takes_temporary_password=takes_temporary_password,
+    )
 
 
 def requires(
@@ -116,7 +238,7 @@ def requires_call(function: Function[..., object]) -> Callable[[View], View]:
 
 def requires_files() -> Callable[[View], View]:
     """Decorate a form with files of any size that requires the privilege to write files."""
-    return guarded(
+    decorate = guarded(
         lambda profile: policy.permits(profile, Action.UPDATE, File),
         f"table {File.__tablename__}",
         "update files",
@@ -124,6 +246,7 @@ def requires_files() -> Callable[[View], View]:
         "store photographs and documents",
         read_files=read_sent_files,
     )
+    return lambda view: removing_sent_files(decorate(view))
 
 
 def requires_inspector(view: View) -> View:
@@ -140,6 +263,7 @@ def guarded(
     purpose: str,
     shares_snapshot: bool = True,
     read_files: ReadFiles | None = None,
+    takes_temporary_password: bool = False,
 ) -> Callable[[View], View]:
     """Return a decorator that checks the session cookie, the caller and the privilege before the view.
 
@@ -147,11 +271,12 @@ def guarded(
 
     A page reads in the snapshot of the caller's look-up. With `shares_snapshot=False` the view opens its own
     transactions, and each has the full time limit. For a form, check the CSRF token first; the view calls `load_caller`
-    again in its write transaction. `read_files` reads a form that may have files.
+    again in its write transaction. `read_files` reads a form that may have files. A user with a temporary password
+    opens only views with `takes_temporary_password`.
     """
 
     def admit(transaction: Transaction) -> Caller:
-        caller = admit_session(transaction)
+        caller = admit_session(transaction, takes_temporary_password=takes_temporary_password)
         if not allowed(caller.profile):
             able = [role for role in Role if allowed(GrantProfile(role, frozenset(GrantKind), is_inspector=True))]
             g.denied = DeniedPurpose(purpose, tuple(able))
@@ -193,6 +318,7 @@ def requires_kiosk_display(view: View) -> View:
             display = kiosk_display.authenticate_display(transaction, token) if token is not None else None
             g.caller = display.caller if display is not None else admit_viewer(transaction)
             g.location = display.name if display is not None else None
+            g.is_public = display is not None and display.is_public
             response = view(g.caller, *arguments, **keywords)
         if display is not None:
             kiosk_display.record_last_seen(display)
@@ -212,7 +338,7 @@ def is_signed_out() -> bool:
 
 
 def delete_kiosk_cookie(response: Response) -> None:
-    response.delete_cookie(KIOSK_COOKIE, path=KIOSK_PATH, httponly=True, samesite="Strict")
+    delete_cookie(response, KIOSK_COOKIE, KIOSK_PATH)
 
 
 def admit_viewer(transaction: Transaction) -> Caller:
@@ -226,13 +352,19 @@ def admit_viewer(transaction: Transaction) -> Caller:
     return admit_session(transaction)
 
 
-def admit_session(transaction: Transaction) -> Caller:
-    """Return the caller as of this transaction; raise SignInRequired if the session has ended."""
+def admit_session(transaction: Transaction, *, takes_temporary_password: bool = False) -> Caller:
+    """Return the caller as of this transaction.
+
+    Raise SignInRequired if the session has ended, and PasswordChangeRequired if the password is temporary.
+    """
     try:
-        return load_caller(transaction)
+        caller = load_caller(transaction)
     except RefusedClaims as refusal:
         g.ended = True
         raise SignInRequired from refusal
+    if caller.has_temporary_password and not takes_temporary_password:
+        raise PasswordChangeRequired
+    return caller
 
 
 # The session cookie
@@ -276,13 +408,13 @@ def start_session(signed_in: IssuedSession) -> None:
 
 
 def set_session_cookie(response: Response) -> None:
-    set_cookie(response, COOKIE, cookie_signer().encode(g.session_cookie), PATH)
-    response.delete_cookie(SIGN_IN_COOKIE, path=PATH)
+    set_cookie(response, COOKIE, cookie_signer().encode(g.session_cookie))
+    delete_cookie(response, SIGN_IN_COOKIE)
 
 
 def rename_session(response: Response, name: str) -> None:
     """Set the cookie of the current session with another name of its user."""
-    set_cookie(response, COOKIE, cookie_signer().encode(replace(g.session_cookie, name=name)), PATH)
+    set_cookie(response, COOKIE, cookie_signer().encode(replace(g.session_cookie, name=name)))
 
 
 def refresh_session_cookie(response: Response) -> None:
@@ -295,17 +427,36 @@ def refresh_session_cookie(response: Response) -> None:
     if g.get("ended"):
         delete_session_cookie(response)
     elif cookie is not None and cookie.is_due(now) and not g.get("is_unattended"):
-        set_cookie(response, COOKIE, cookie_signer().encode(replace(cookie, renewed=now)), PATH)
+        set_cookie(response, COOKIE, cookie_signer().encode(replace(cookie, renewed=now)))
 
 
 def delete_session_cookie(response: Response) -> None:
-    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="Strict")
+    delete_cookie(response, COOKIE)
 
 
-def set_cookie(response: Response, name: str, value: str, path: str, seconds: int | None = None) -> None:
+def set_cookie(
+    response: Response,
+    name: str,
+    value: str,
+    path: str = PATH,
+    seconds: int | None = None,
+    *,
+    is_for_scripts: bool = False,
+) -> None:
+    """Set a cookie that the browser sends to the pages below a path of the service."""
     response.set_cookie(
-        name, value, max_age=seconds, path=path, secure=request.is_secure, httponly=True, samesite="Strict"
+        name,
+        value,
+        max_age=seconds,
+        path=url_path(path),
+        secure=request.is_secure,
+        httponly=not is_for_scripts,
+        samesite="Strict",
     )
+
+
+def delete_cookie(response: Response, name: str, path: str = PATH) -> None:
+    response.delete_cookie(name, path=url_path(path), httponly=True, samesite="Strict")
 
 
 def is_cross_site_without_cookies() -> bool:
@@ -360,7 +511,7 @@ def parse_form(read_files: ReadFiles | None = None) -> MultiDict[str, str]:
     if "parsed_form" not in g:
         pairs: Iterable[tuple[str, str | None]]
         if request.mimetype == FORM_TYPE:
-            pairs = decode_pairs(read_body(FORM_BYTES_MAX))
+            pairs = decode_pairs(read_body(CONSOLE_FORM_BYTES_MAX))
         elif request.mimetype == FILE_FORM_TYPE and read_files is not None:
             pairs = read_files()
         else:

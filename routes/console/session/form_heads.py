@@ -11,13 +11,13 @@ from flask import Flask
 from werkzeug.http import parse_cookie
 
 from models.vocabulary import BUCKETS
-from routes.console.session.auth import COOKIE, PATH
-from routes.console.session.sent_files import form_bytes_max
-from routes.console.session.session_cookie import CookieSigner
-from routes.http.proxies import without_prefix
-from routes.storage.state import limits_of
+from routes.console.session.auth import COOKIE, CookieSigner
+from routes.console.session.file_forms import form_bytes_max
+from routes.console.session.urls import PATH
+from routes.http.middleware import without_prefix
+from routes.storage.bodies import limits_of
 
-FORM_PATH: Final = re.compile(rf"{PATH}/(?:{'|'.join(BUCKETS)})/[0-9]+/files")
+FORM_PATH: Final = re.compile(rf"{PATH}/(?:(?:{'|'.join(BUCKETS)})/[0-9]+/files|inspections/[0-9]+/add/findings)")
 
 
 class FileFormHeads:
@@ -31,10 +31,12 @@ class FileFormHeads:
 
     def body_bytes_max(self, request: Any) -> int | None:
         """Return the limit of the request's body: None if the request is no such form, 0 without a valid session."""
-        if request.method != "POST" or not request.path.endswith("/files"):
+        if request.method != "POST" or not request.path.endswith(("/files", "/add/findings")):
             return None
         if FORM_PATH.fullmatch(without_prefix(request.path, self.prefix)) is None:
             return None
-        header = next((value for name, value in request.headers if name == "COOKIE"), "")
-        cookie = self.signer.decode(parse_cookie(header).get(COOKIE, ""))
-        return self.bytes_max if cookie is not None and cookie.is_valid(int(self.clock())) else 0
+        headers = dict(request.headers)
+        cookie = self.signer.decode(parse_cookie(headers.get("COOKIE", "")).get(COOKIE, ""))
+        if cookie is not None and cookie.is_valid(int(self.clock())):
+            return self.bytes_max
+        return 0 if request.path.endswith("/files") else None  # the page after a sign-in shows the texts of a finding

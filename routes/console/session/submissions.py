@@ -1,27 +1,34 @@
-"""The id of a form's submission, and forms that arrive without a valid session.
+"""What a form leaves behind: the id of its submission, the message of the page after it, and what was not saved.
 
 An id names its user and has the signature of the server. A form is shown again after a sign-in only to this user.
+A device without network appends a number to the id for each further submission of a page.
+The message of the page after a change is in a cookie until that page shows it, so that it is shown once. The cookie is
+bound to the session and the page, and no other browser and no link can show the message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from flask import Response, g, request
 from werkzeug.datastructures import MultiDict
 
-from models.errors import Fault
-from models.types import new_uuid
+from models.types import Fault, new_uuid
 from routes.console.session import auth
-from routes.console.session.redirects import requested_url, safe_redirect
-from routes.postgrest.encoding import decode_pairs
+from routes.console.session.file_forms import read_file_form
+from routes.console.session.urls import requested_url, safe_redirect
+from routes.postgrest.payload import decode_pairs
+from settings import BODY_BYTES_MAX
 
 SAVED_COOKIE: Final = "walkthrough_saved"
 SAVED_SECONDS: Final = 60
 SECRET_WORDS: Final = ("password", "token", "csrf")
+DEVICE_NUMBER: Final = re.compile("[0-9a-f]{1,32}")
 HIDDEN_FIELDS: Final = ("submission", "seen", "ids", "back", "visit")
 
 Pairs = list[tuple[str, str]]
@@ -61,12 +68,13 @@ def write_submission() -> str:
 
 
 def read_submission(text: str) -> Submission | None:
-    """Return the id that `write_submission` wrote, otherwise None."""
-    user_id, _, rest = text.partition(":")
-    key, _, signature = rest.partition(":")
+    """Return the id that `write_submission` wrote, with the number of a device if it has one; otherwise None."""
+    user_id, key, signature, number = (*text.split(":", 3), "", "", "")[:4]
     if not auth.cookie_signer().verify(signature, f"submission {user_id}:{key}"):
         return None
-    return Submission(user_id, key)
+    if number and not DEVICE_NUMBER.fullmatch(number):
+        return None
+    return Submission(user_id, f"{key}.{number}" if number else key)
 
 
 def sent_pairs(form: MultiDict[str, str]) -> Pairs:
@@ -75,19 +83,19 @@ def sent_pairs(form: MultiDict[str, str]) -> Pairs:
 
 
 def confirm_submission(response: Response) -> None:
-    """Set a cookie with the id of a submission that the server has taken; scripts then remove its draft."""
+    """Set a cookie with the id of a submission that the server has taken; scripts then remove its draft.
+
+    A script that sends a form asks for JSON: it gets no page.
+    """
     form = g.get("form")
-    submission = read_submission(form.get("submission", "")) if form is not None else None
-    is_saved = response.status_code == 303 or g.get("shows_secret", False)
-    if submission is not None and is_saved and "refusal" not in g:
-        response.set_cookie(
-            SAVED_COOKIE,
-            submission.id,
-            max_age=SAVED_SECONDS,
-            path=auth.PATH,
-            secure=request.is_secure,
-            samesite="Strict",
-        )
+    if form is None or "refusal" in g or not (response.status_code == 303 or g.get("shows_secret", False)):
+        return
+    submission = read_submission(form.get("submission", ""))
+    if submission is not None:
+        auth.set_cookie(response, SAVED_COOKIE, submission.id, seconds=SAVED_SECONDS, is_for_scripts=True)
+    if response.status_code == 303 and request.headers.get("Accept") == "application/json":
+        response.status_code = 204
+        del response.headers["Location"]
 
 
 def unsaved_form() -> UnsavedForm | None:
@@ -95,7 +103,7 @@ def unsaved_form() -> UnsavedForm | None:
     if not auth.is_form() or auth.is_cross_site():
         return None
     try:
-        form = auth.parse_form()
+        form = auth.parse_form(partial(read_file_form, BODY_BYTES_MAX))  # files are left out
     except Fault:
         return None
     return of_pairs(requested_url(), form)
@@ -111,3 +119,49 @@ def carried_form(form: Mapping[str, str], user_id: str) -> UnsavedForm | None:
 def of_pairs(path: str, form: MultiDict[str, str]) -> UnsavedForm | None:
     submission = read_submission(form.get("submission", ""))
     return UnsavedForm(path, sent_pairs(form), submission.user_id) if submission is not None else None
+
+
+# Messages
+
+MESSAGE_COOKIE: Final = "walkthrough_message"
+KEPT_SECONDS: Final = 60
+MESSAGE_CHARACTERS_MAX: Final = 300
+COOKIE_CHARACTERS_MAX: Final = 3_800  # browsers silently drop a cookie of more than 4,096 bytes
+
+Undo = tuple[str, Sequence[tuple[str, str]]]
+"""The form that undoes a change: its path and its fields."""
+
+
+def seal(path: str, *values: object) -> str:
+    """Return values with a signature that holds for this session and page."""
+    return auth.cookie_signer().seal([g.session_cookie.session_id, path, *values])
+
+
+def unseal(text: str, path: str) -> list[Any] | None:
+    """Return the values that `seal` has sealed for this session and page, otherwise None."""
+    cookie = g.get("session_cookie")
+    sealed = auth.cookie_signer().unseal(text)
+    if cookie is None or sealed is None or sealed[:2] != [cookie.session_id, path]:
+        return None
+    return sealed[2:]
+
+
+def leave_message(response: Response, path: str, text: str, undo: Undo | None) -> None:
+    """Set the cookie of a message for the next page of a path. A form that is too long for it is left out."""
+    values = [text[:MESSAGE_CHARACTERS_MAX], undo]
+    sealed = seal(path, *values)
+    if len(sealed) > COOKIE_CHARACTERS_MAX:
+        sealed = seal(path, values[0], None)
+    auth.set_cookie(response, MESSAGE_COOKIE, sealed, seconds=KEPT_SECONDS)
+
+
+def read_message() -> tuple[str | None, Undo | None]:
+    """Return the message that an earlier response left for this page, and its undo."""
+    if request.method != "GET" or MESSAGE_COOKIE not in request.cookies:
+        return None, None
+    text, undo = unseal(request.cookies[MESSAGE_COOKIE], request.path) or (None, None)
+    return text, undo
+
+
+def forget_message(response: Response) -> None:
+    auth.delete_cookie(response, MESSAGE_COOKIE)

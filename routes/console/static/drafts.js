@@ -1,15 +1,9 @@
-// Keeps what a user types in a form on this device until the server has taken it. A form that is submitted without
-// network stays on the page, and is sent when the network is back. Passwords are not kept. The drafts are in IndexedDB:
-// a killed browser loses the last seconds of localStorage.
+// Keeps what a user types in a form on this device until the form is submitted (outbox.js) and the server has taken it.
+// Passwords and files are not kept. The drafts are in IndexedDB: a killed browser loses the last seconds of localStorage.
 "use strict";
 const STORE = "drafts";
-const RETRY_MS = 3000;
-const TIMEOUT_MS = 5000;
 const KEPT_MS = 7 * 24 * 3600 * 1000;
 const SKIPPED_TYPES = ["hidden", "password", "submit", "button", "reset", "file"];
-const SCRIPT_URL = document.currentScript.src;
-const passed = new WeakSet();
-const waiting = new WeakSet();
 const typed = new WeakSet();
 
 function submissionField(form) {
@@ -18,6 +12,12 @@ function submissionField(form) {
 
 function userOf(submission) {
   return submission.split(":")[0];
+}
+
+// The id as the server writes it in the cookie of a saved form.
+function idOf(submission) {
+  const [, id, , number] = submission.split(":");
+  return number ? `${id}.${number}` : id;
 }
 
 function keyOf(form) {
@@ -40,17 +40,25 @@ function draftForms() {
   );
 }
 
-const database = new Promise((resolve, reject) => {
-  const request = indexedDB.open("walkthrough", 1);
-  request.onupgradeneeded = () => request.result.createObjectStore(STORE);
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
-});
+function settled(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
 
-// Calls `change` with the store of the drafts and commits. The page may close before the promise is settled.
-async function changeDrafts(change) {
-  const transaction = (await database).transaction(STORE, "readwrite");
-  change(transaction.objectStore(STORE));
+function openDatabase(name, options, store) {
+  const request = indexedDB.open(name, 1);
+  request.onupgradeneeded = () => request.result.createObjectStore(store, options);
+  return settled(request);
+}
+
+const database = openDatabase("walkthrough", {}, STORE);
+
+// Calls `change` with a store and commits. The page may close before the promise is settled.
+async function changeStore(database, name, change) {
+  const transaction = (await database).transaction(name, "readwrite");
+  change(transaction.objectStore(name));
   transaction.commit();
   return new Promise((resolve, reject) => {
     transaction.oncomplete = resolve;
@@ -58,24 +66,29 @@ async function changeDrafts(change) {
   });
 }
 
+// The keys and the values of a store.
+async function readStore(database, name) {
+  const store = (await database).transaction(name).objectStore(name);
+  return Promise.all([settled(store.getAllKeys()), settled(store.getAll())]);
+}
+
+function changeDrafts(change) {
+  return changeStore(database, STORE, change);
+}
+
 async function readDrafts() {
-  const store = (await database).transaction(STORE).objectStore(STORE);
-  const [keys, drafts] = await Promise.all(
-    [store.getAllKeys(), store.getAll()].map(
-      (request) =>
-        new Promise((resolve, reject) => {
-          request.onsuccess = () => resolve(request.result);
-          request.onerror = () => reject(request.error);
-        })
-    )
-  );
+  const [keys, drafts] = await readStore(database, STORE);
   return new Map(keys.map((key, at) => [key, drafts[at]]));
 }
 
-function keepDraft(form) {
+function draftOf(form) {
   const fields = keptFields(form).map((each) => [each.name, each.value, isChoice(each) && each.checked]);
   const seen = [...form.querySelectorAll('input[name="seen"]')].map((each) => each.value);
-  const draft = { at: Date.now(), submission: submissionField(form).value, fields, seen };
+  return { at: Date.now(), submission: submissionField(form).value, fields, seen };
+}
+
+function keepDraft(form) {
+  const draft = draftOf(form);
   const key = keyOf(form);
   changeDrafts((store) => store.put(draft, key)).catch(() =>
     showNote(form, "This device has no room to keep what you type.")
@@ -130,7 +143,7 @@ function restoreDraft(form, draft) {
 // Removes old drafts and that of the saved submission, and puts the others back in their forms.
 async function restoreDrafts(saved) {
   const drafts = await readDrafts();
-  const isOver = (draft) => Date.now() - draft.at > KEPT_MS || draft.submission.split(":")[1] === saved;
+  const isOver = (draft) => Date.now() - draft.at > KEPT_MS || idOf(draft.submission) === saved;
   const over = [...drafts.keys()].filter((key) => isOver(drafts.get(key)));
   if (over.length) changeDrafts((store) => over.forEach((key) => store.delete(key)));
   over.forEach((key) => drafts.delete(key));
@@ -147,39 +160,6 @@ function savedSubmission() {
   return cookie ? cookie.split("=")[1] : "";
 }
 
-async function isServerInReach() {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), TIMEOUT_MS);
-  try {
-    await fetch(SCRIPT_URL, { method: "HEAD", cache: "no-store", signal: controller.signal });
-    return true;
-  } catch (error) {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function nextAttempt() {
-  return new Promise((resolve) => {
-    setTimeout(resolve, RETRY_MS);
-    window.addEventListener("online", resolve, { once: true });
-  });
-}
-
-async function sendWhenInReach(form, submitter) {
-  waiting.add(form);
-  while (!(await isServerInReach())) {
-    showNote(form, "No network. Nothing is saved yet. The form is sent when the network is back.");
-    await nextAttempt();
-  }
-  waiting.delete(form);
-  passed.add(form);
-  form.requestSubmit(submitter);
-  // A field that the browser refuses stops the submit.
-  setTimeout(() => passed.delete(form), 0);
-}
-
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.matches(".who")) {
@@ -188,12 +168,6 @@ document.addEventListener("submit", (event) => {
     return;
   }
   if (form.matches("[data-asks]") || submissionField(form)) form.dataset.isSent = "true";
-  if (!submissionField(form)) return;
-  if (passed.has(form)) return;
-  event.preventDefault();
-  if (waiting.has(form)) return;
-  if (draftForms().includes(form)) keepDraft(form);
-  sendWhenInReach(form, event.submitter);
 });
 
 ["input", "change"].forEach((name) =>

@@ -7,16 +7,27 @@ const TIMEOUT_MS = 10000;
 const PAGE_MS = 10000;
 const offline = document.getElementById("offline");
 
-function formatTime(moment) {
-  const [, day, month, year, time] = moment.toUTCString().split(" ");
-  return `${Number(day)} ${month} ${year}, ${time.slice(0, 5)} UTC`;
-}
-
-let lastRefresh = new Date();
+const shownTime = () => document.querySelector("#content time")?.textContent ?? "";
+let lastRefresh = shownTime();
 
 function showStatus(text) {
   if (offline.textContent !== text) offline.textContent = text;
   offline.hidden = text === "";
+}
+
+// The clock continues from the time of the server, which each refresh brings: the clock of the screen may be wrong.
+const WALL_CHARACTERS = "2026-11-29T09:00:00".length;
+let serverMs = 0;
+let readMs = 0;
+
+function readTime() {
+  serverMs = Date.parse(`${document.getElementById("content").dataset.now.slice(0, WALL_CHARACTERS)}Z`);
+  readMs = performance.now();
+}
+
+function showClock() {
+  const clock = document.getElementById("clock");
+  if (clock) clock.textContent = new Date(serverMs + performance.now() - readMs).toISOString().slice(11, 16);
 }
 
 let pages = [];
@@ -31,7 +42,10 @@ function showOnly(rows) {
 }
 
 // A page is an array of panels with their rows. A panel that is higher than the screen continues on the next page.
+// The number of the page takes its room meanwhile.
 function divideIntoPages() {
+  const shown = document.getElementById("pages");
+  if (shown) shown.textContent = "Page 88 of 88";
   pages = [[]];
   for (const panel of document.querySelectorAll(".panel")) {
     const rows = [...panel.querySelectorAll("li")];
@@ -52,7 +66,8 @@ function divideIntoPages() {
 function showPage(number) {
   shownPage = number;
   showOnly(pages[number]);
-  document.getElementById("pages").textContent = pages.length > 1 ? `Page ${number + 1} of ${pages.length}` : "";
+  const shown = document.getElementById("pages");
+  if (shown) shown.textContent = pages.length > 1 ? `Page ${number + 1} of ${pages.length}` : "";
 }
 
 async function refresh() {
@@ -75,10 +90,12 @@ async function refresh() {
       return;
     }
     old.replaceWith(document.adoptNode(content));
-    lastRefresh = new Date();
+    lastRefresh = shownTime();
+    readTime();
+    showClock();
     showStatus("");
   } catch (error) {
-    showStatus("The server does not respond. Last refresh: " + formatTime(lastRefresh) + ".");
+    showStatus(`The server does not respond. Last refresh: ${lastRefresh}.`);
   } finally {
     clearTimeout(timer);
     divideIntoPages();
@@ -90,6 +107,8 @@ async function refreshRepeatedly() {
   setTimeout(refreshRepeatedly, INTERVAL_MS);
 }
 
+readTime();
+setInterval(showClock, 1000);
 divideIntoPages();
 window.addEventListener("resize", divideIntoPages);
 setInterval(() => showPage((shownPage + 1) % pages.length), PAGE_MS);

@@ -11,10 +11,10 @@ function sendFile(form, file, show) {
     request.onload = () => {
       if (request.status === 204) return resolve();
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
-      const found = page.querySelector(".problem, main p");
+      const found = page.querySelector(".problem, main p:not(.paper)");
       return reject(new Error(found ? found.textContent.trim() : "The server did not store it."));
     };
-    request.onerror = () => reject(new Error("No network."));
+    request.onerror = () => reject(new Error("No network. This device does not keep photographs: stay on this page."));
     request.open("POST", form.action);
     request.setRequestHeader("Accept", "application/json");
     request.send(data);
@@ -34,13 +34,12 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   const fields = [...form.querySelectorAll("input[type=file]")];
   let rest = [];
 
-  const leave = (event) => event.preventDefault();
   const sendRest = async () => {
     const total = rest.length;
     fields.forEach((each) => (each.disabled = true));
     button.hidden = true;
     status.hidden = bar.hidden = false;
-    window.addEventListener("beforeunload", leave);
+    showPhotographs(form, rest.map((each) => each.name));
     let problem = "";
     while (rest.length && !problem) {
       const sent = total - rest.length;
@@ -48,13 +47,14 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
       try {
         await sendFile(form, rest[0], (part) => (bar.value = (100 * (sent + part)) / total));
         rest.shift();
+        showPhotographs(form, rest.map((each) => each.name));
       } catch (error) {
         problem = error.message;
       }
     }
-    window.removeEventListener("beforeunload", leave);
     if (!problem) return showGallery(form.dataset.upload);
-    status.textContent = `${rest[0].name}: ${problem} ${rest.length} of ${total} not stored.`;
+    const names = rest.map((each) => each.name).join(", ");
+    status.textContent = `${rest[0].name}: ${problem} ${rest.length} of ${total} not stored: ${names}.`;
     status.className = "sending problem";
     button.textContent = "Try again";
     button.hidden = false;
@@ -73,7 +73,7 @@ for (const form of document.querySelectorAll("form[data-upload]")) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    event.stopPropagation(); // from drafts.js
+    event.stopPropagation(); // from outbox.js
     sendRest();
   });
 }

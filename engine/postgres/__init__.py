@@ -1,1 +1,0 @@
-"""The PostgreSQL engine, on psycopg's public API. No other package imports psycopg."""
