@@ -265,3 +265,13 @@ def test_session_tells_its_user_and_the_token_of_its_forms(browse: Callable) -> 
 
     assert session == {"user_id": MIA, "csrf": mia.token("/console/account")}
     assert browse().get("/console/session").status_code == 303
+
+
+def test_script_without_session_gets_no_cookie(browse: Callable) -> None:
+    """The cookie would replace the nonce of a sign-in page that loads at the same time: its form would be refused."""
+    visitor = browse()
+    for path, method in (("/console/session", "GET"), (ADD, "POST")):
+        answer = visitor.client.open(path, method=method, headers={"Accept": "application/json"})
+
+        assert (answer.status_code, answer.text) == (401, "")
+        assert "Set-Cookie" not in answer.headers

@@ -19,7 +19,7 @@ NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
 SEQUENCED_TABLES = (
     "clients", "inspectors", "buildings", "inspections", "reports_lead", "calibration_checks", "xrf_instruments",
-    "schedules", "deadline_rules", "findings", "finding_events",
+    "xrf_limits", "lead_standards", "schedules", "deadline_rules", "findings", "finding_events",
 )  # fmt: skip
 SIGN_IN_TABLES = ("attempts", "origins", "sessions", "tokens", "credentials")
 EMPTIED_TABLES = ("files", *SIGN_IN_TABLES)

@@ -112,6 +112,22 @@ def deactivation(instance: ServiceInstance) -> None:
     send(instance, "root", "PUT", f"/auth/v1/admin/users/{MIA}", {"ban_duration": "876000h"})
 
 
+def keys_end_with_their_creator(instance: ServiceInstance) -> None:
+    """Delete a user who created an API key and a display for another user. Only the display stays."""
+    insert = """INSERT INTO tokens (id, use, user_id, name, digest, read_only, created_at, created_by)
+        VALUES (?, ?, ?, 'A', ?, 0, 1, ?)"""
+    keys = {use: f"{number:08}-0000-4000-8000-000000000000" for number, use in enumerate(("api_key", "display"))}
+    try:
+        for use, key in keys.items():
+            instance.direct_database.sql(insert, (key, use, MOE, key, ADA))
+        response = send(instance, "root", "DELETE", f"/users?id=eq.{ADA}", prefer="return=minimal")
+        expect(response.status == 204, response)
+        rest = instance.direct_database.sql("SELECT use, created_by FROM tokens")
+        expect([tuple(row) for row in rest] == [("display", None)], rest)
+    finally:
+        instance.load(cast_world())
+
+
 def cascaded_grants_are_audited(instance: ServiceInstance) -> None:
     """Grants that a user's deletion removes have audit entries of the user's client."""
     instance.load(cast_world())
@@ -348,6 +364,7 @@ OTHER_PROBES = [
         frozenset(("cascade", "credentials")),
         partial(link_to_inspector_ends, deactivation),
     ),
+    Probe("keys end with their creator", frozenset(("cascade", "users")), keys_end_with_their_creator),
     Probe("cascaded grants are audited", frozenset(("cascade", "users")), cascaded_grants_are_audited),
     Probe("token claims are compared with the user", frozenset(("session",)), claims_are_compared_with_user),
     Probe("an invalid token gets no other error", frozenset(("session",)), unauthenticated_write_shows_no_other_error),

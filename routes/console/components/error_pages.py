@@ -101,6 +101,9 @@ def record_fault(fault: Fault) -> None:
 
 def redirect_to_sign_in(fault: Fault) -> Response:
     g.refusal = type(fault).__name__
+    if auth.asks_for_json():
+        # A cookie of this response could replace the nonce of a sign-in page that loads at the same time.
+        return Response("", 401, HEADERS)
     if isinstance(fault, RefusedClaims):
         g.ended = True
     elif auth.is_cross_site_without_cookies():

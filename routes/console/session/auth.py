@@ -475,6 +475,11 @@ def is_form() -> bool:
     return request.method == "POST"
 
 
+def asks_for_json() -> bool:
+    """Return whether a script of a page sent the request: it asks for JSON and shows no page."""
+    return request.headers.get("Accept") == "application/json"
+
+
 def is_cross_site() -> bool:
     """Return whether the browser reports another site as the source of the request.
 

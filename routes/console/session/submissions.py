@@ -93,7 +93,7 @@ def confirm_submission(response: Response) -> None:
     submission = read_submission(form.get("submission", ""))
     if submission is not None:
         auth.set_cookie(response, SAVED_COOKIE, submission.id, seconds=SAVED_SECONDS, is_for_scripts=True)
-    if response.status_code == 303 and request.headers.get("Accept") == "application/json":
+    if response.status_code == 303 and auth.asks_for_json():
         response.status_code = 204
         del response.headers["Location"]
 

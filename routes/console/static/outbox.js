@@ -12,6 +12,7 @@ const SEND_FILES_TIMEOUT_MS = 600000;
 const REMEMBERED_MS = 24 * 3600 * 1000; // the server knows the id of a submission for a day
 const SCRIPT_URL = document.currentScript.src;
 const USER = document.querySelector(".who").dataset.user;
+const JSON_HEADERS = { Accept: "application/json" };
 const OFFLINE = "No network. Nothing is saved yet. ";
 const KEPT = `${OFFLINE}This device keeps the form. The form is sent when the network is back.`;
 const SENDING = "Sending. This device keeps the form until it is saved.";
@@ -226,7 +227,7 @@ async function sendEntry(entry, session) {
   const hasFile = pairs.some(([, value]) => value instanceof File);
   const body = hasFile ? new FormData() : new URLSearchParams(pairs);
   if (hasFile) pairs.forEach(([name, value]) => body.append(name, value));
-  const options = { method: "POST", body, headers: { Accept: "application/json" } };
+  const options = { method: "POST", body, headers: JSON_HEADERS };
   const answer = await request(entry.address, options, hasFile ? SEND_FILES_TIMEOUT_MS : SEND_TIMEOUT_MS);
   if (answer === null || answer.status === 401 || answer.status === 429 || answer.status >= 500) return false;
   if (answer.status === 204) {
@@ -244,7 +245,7 @@ async function sendAll() {
     showWaiting(entries);
     const [next] = entries.filter((entry) => !entry.problem);
     if (!next) break;
-    const answer = await request(new URL("../session", SCRIPT_URL), {}, CHECK_TIMEOUT_MS);
+    const answer = await request(new URL("../session", SCRIPT_URL), { headers: JSON_HEADERS }, CHECK_TIMEOUT_MS);
     const session = answer && answer.ok ? await answer.json() : null;
     if (!session || session.user_id !== USER || !(await sendEntry(next, session))) {
       showOffline();

@@ -10,6 +10,7 @@ function sendFile(form, file, show) {
     request.upload.onprogress = (event) => show(event.loaded / event.total);
     request.onload = () => {
       if (request.status === 204) return resolve();
+      if (request.status === 401) return reject(new Error("The session has ended. Sign in in another window, and try again."));
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
       const found = page.querySelector(".problem, main p:not(.paper)");
       return reject(new Error(found ? found.textContent.trim() : "The server did not store it."));
