@@ -85,9 +85,13 @@ def revocation_response(user_id: str, key_id: str) -> Response:
 
 
 class ApiKeySchema(Schema):
-    name = text()
-    read_only = fields.Raw(load_default=None, allow_none=True)
-    expires_at = text()
+    name = text(description="What the key is for.", examples=["MCP server"])
+    read_only = fields.Raw(
+        load_default=None,
+        allow_none=True,
+        metadata={"type": "boolean", "default": False, "description": "The key only reads."},
+    )
+    expires_at = text(type=["string", "null"], format="date-time", description="The end of the key; null for none.")
 
 
 API_KEY = ApiKeySchema()

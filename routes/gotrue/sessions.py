@@ -150,9 +150,9 @@ class UnknownGrant(AccountFault, code="unsupported_grant_type", status=400):
 
 
 class PasswordGrantSchema(Schema):
-    email = text()
-    phone = text()
-    password = text()
+    email = text(format="email")
+    phone = text(unlisted=True)
+    password = text(format="password")
 
 
 class RefreshGrantSchema(Schema):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from flask import Blueprint, Response, current_app, request
 from marshmallow import Schema, fields
 
 from access.accounts import administration, password
 from access.accounts.administration import UserRequest, UserSearch
-from access.accounts.password import Deadline
+from access.accounts.password import PASSWORD_CHARACTERS_MIN, Deadline
 from access.accounts.people import UNSET, InvalidUserAccount, Unset, read_email
 from access.accounts.sign_in import OwnAccountChanges
 from access.caller import Caller
@@ -109,25 +110,44 @@ class NotAnId(AccountFault, status=404):
     """A path whose user id is not a UUID."""
 
 
+ROLE: Final = {"type": "string", "enum": [role.value for role in Role]}
+CLIENT_ID: Final = {"type": ["integer", "null"], "format": "int64"}
+PASSWORD: Final = {"format": "password", "minLength": PASSWORD_CHARACTERS_MIN}
+APP_METADATA: Final = {
+    "description": "The role and the client. Other keys are stored unchanged.",
+    "properties": {"role": ROLE, "client_id": CLIENT_ID},
+}
+USER_METADATA: Final = {
+    "description": "The name. Other keys are stored unchanged.",
+    "properties": {"name": {"type": "string"}},
+}
+
+
 class OwnChangesSchema(Schema):
-    email = text()
-    phone = text()
-    password = text()
-    current_password = text()
-    data = json_object()
+    email = text(unlisted=True)
+    phone = text(unlisted=True)
+    password = text(**PASSWORD)
+    current_password = text(
+        format="password", description="Required to change the password in a session older than a day."
+    )
+    data = json_object(**USER_METADATA)
 
 
 class UserSchema(Schema):
-    id = text()
-    email = text()
-    phone = text()
-    password = text()
-    password_hash = text()
-    role = fields.Raw(load_default=None, allow_none=True)
-    client_id = fields.Raw(load_default=UNSET, allow_none=True)
-    ban_duration = text()
-    app_metadata = json_object()
-    user_metadata = json_object()
+    id = text(format="uuid")
+    email = text(format="email")
+    phone = text(unlisted=True)
+    password = text(**PASSWORD)
+    password_hash = text(unlisted=True)
+    role = fields.Raw(
+        load_default=None,
+        allow_none=True,
+        metadata={"type": "string", "description": "Used as app_metadata.role if it is a role."},
+    )
+    client_id = fields.Raw(load_default=UNSET, allow_none=True, metadata=CLIENT_ID)
+    ban_duration = text(description="`24h`, or `none` to end a ban.")
+    app_metadata = json_object(**APP_METADATA)
+    user_metadata = json_object(**USER_METADATA)
 
 
 class DeletionSchema(Schema):

@@ -107,12 +107,13 @@ class ObjectField(fields.Field[Object]):
         return value
 
 
-def text() -> StringField:
-    return StringField(load_default=None, allow_none=True)
+def text(**described: object) -> StringField:
+    """Return a field of an optional text. `described` are keywords of its JSON schema; `unlisted` omits that."""
+    return StringField(load_default=None, allow_none=True, metadata={"type": "string", **described})
 
 
-def json_object() -> ObjectField:
-    return ObjectField(load_default=None, allow_none=True)
+def json_object(**described: object) -> ObjectField:
+    return ObjectField(load_default=None, allow_none=True, metadata={"type": "object", **described})
 
 
 def read_object(body: bytes) -> Object:

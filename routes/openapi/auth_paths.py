@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from access.accounts.password import PASSWORD_CHARACTERS_MIN
 from access.accounts.sign_in import Scope
-from access.roles import Role
+from routes.gotrue.api_keys import API_KEY as NEW_API_KEY
+from routes.gotrue.sessions import PASSWORD_GRANT, REFRESH_GRANT
+from routes.gotrue.users import OWN_CHANGES, ROLE
+from routes.gotrue.users import USER as WANTED_USER
 from routes.openapi.schemas import (
     OBJECT,
     STRING,
     Json,
+    body_schema,
     get_and_head,
     json_content,
     json_response,
@@ -27,21 +30,7 @@ PREFIX: Final = "auth."
 APIKEY_ONLY: Final[list[Json]] = [{"apikey": []}]
 TIME: Final = {"type": "string", "format": "date-time"}
 UUID: Final = {"type": "string", "format": "uuid"}
-EMAIL: Final = {"type": "string", "format": "email"}
-PASSWORD: Final = {"type": "string", "format": "password", "minLength": PASSWORD_CHARACTERS_MIN}
-ROLE: Final = {"type": "string", "enum": [role.value for role in Role]}
-
-
-APP_METADATA: Final[Json] = {
-    "type": "object",
-    "description": "The role and the client. Other keys are stored unchanged.",
-    "properties": {"role": ROLE, "client_id": {"type": ["integer", "null"], "format": "int64"}},
-}
-USER_METADATA: Final[Json] = {
-    "type": "object",
-    "description": "The name. Other keys are stored unchanged.",
-    "properties": {"name": STRING},
-}
+WANTED: Final = body_schema(WANTED_USER)
 
 USER_KEYS: Final = (
     "id", "aud", "role", "email", "email_confirmed_at", "phone", "last_sign_in_at", "app_metadata", "user_metadata",
@@ -87,8 +76,8 @@ SCHEMAS: Final[Json] = {
             "email_confirmed_at": TIME,
             "phone": STRING,
             "last_sign_in_at": TIME_OR_NULL,
-            "app_metadata": APP_METADATA,
-            "user_metadata": USER_METADATA,
+            "app_metadata": WANTED["properties"]["app_metadata"],
+            "user_metadata": WANTED["properties"]["user_metadata"],
             "identities": {"type": "array", "items": OBJECT},
             "created_at": TIME,
             "updated_at": TIME,
@@ -108,44 +97,14 @@ SCHEMAS: Final[Json] = {
             "user": schema_ref("auth.user"),
         }
     ),
-    "auth.password": record({"email": EMAIL, "password": {"type": "string", "format": "password"}}),
-    "auth.refresh": record({"refresh_token": STRING}),
-    "auth.own_changes": record(
-        {
-            "password": PASSWORD,
-            "current_password": {
-                "type": "string",
-                "format": "password",
-                "description": "Required to change the password in a session older than a day.",
-            },
-            "data": USER_METADATA,
-        },
-        [],
-    ),
+    "auth.password": body_schema(PASSWORD_GRANT, ["email", "password"]),
+    "auth.refresh": body_schema(REFRESH_GRANT, ["refresh_token"]),
+    "auth.own_changes": body_schema(OWN_CHANGES),
     "auth.api_key": record(API_KEY),
     "auth.new_api_key": record({**API_KEY, "key": {"type": "string", "description": "The key. It is shown once."}}),
     "auth.api_keys": record({"api_keys": {"type": "array", "items": schema_ref("auth.api_key")}}),
-    "auth.wanted_api_key": record(
-        {
-            "name": {**STRING, "description": "What the key is for.", "examples": ["MCP server"]},
-            "read_only": {"type": "boolean", "default": False, "description": "The key only reads."},
-            "expires_at": {**TIME_OR_NULL, "description": "The end of the key; null for none."},
-        },
-        ["name"],
-    ),
-    "auth.wanted_user": record(
-        {
-            "id": UUID,
-            "email": EMAIL,
-            "password": PASSWORD,
-            "role": {"type": "string", "description": "Used as app_metadata.role if it is a role."},
-            "client_id": {"type": ["integer", "null"], "format": "int64"},
-            "ban_duration": {"type": "string", "description": "`24h`, or `none` to end a ban."},
-            "app_metadata": APP_METADATA,
-            "user_metadata": USER_METADATA,
-        },
-        [],
-    ),
+    "auth.wanted_api_key": body_schema(NEW_API_KEY, ["name"]),
+    "auth.wanted_user": WANTED,
 }
 
 

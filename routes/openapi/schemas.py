@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
+from marshmallow import Schema
+
 from access.predicates import Parameter
 from engine.query.catalog import Attribute, Relation
 from engine.query.read.expressions import OPERATORS
@@ -85,6 +87,17 @@ def record(properties: Json, required: Iterable[str] | None = None) -> Json:
     """Return the schema of an object; its properties are required unless `required` names others."""
     names = list(properties if required is None else required)
     return {"type": "object", "required": names, "properties": properties}
+
+
+def body_schema(declared: Schema, required: Iterable[str] = ()) -> Json:
+    """Return the JSON schema of the bodies that a marshmallow schema loads, from the metadata of its fields.
+
+    >>> from marshmallow import fields
+    >>> body_schema(Schema.from_dict({"name": fields.Raw(metadata={"type": "string"})})(), ["name"])
+    {'type': 'object', 'required': ['name'], 'properties': {'name': {'type': 'string'}}}
+    """
+    properties = {name: each.metadata for name, each in declared.fields.items() if "unlisted" not in each.metadata}
+    return record(properties, required)
 
 
 def error_responses(schema: str, statuses: Iterable[int] = ERRORS, prefix: str = "") -> Json:
