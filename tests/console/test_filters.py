@@ -24,9 +24,9 @@ PATH = "/console/inspections"
 
 
 def unshown_filters(page: str) -> list[str]:
-    """Return the filters that the page lists above the rows, in words or as they are in the URL."""
+    """Return the filters that the page lists above the rows."""
     text = page.partition("Also filtered by")[2].partition("</p>")[0]
-    return [unescape(each) for each in re.findall(r"<(?:b|code)>(.*?)</", text)]
+    return [unescape(each) for each in re.findall(r"<code>(.*?)</", text)]
 
 
 def download_url(page: str) -> str:
@@ -38,29 +38,20 @@ def download_url(page: str) -> str:
     ("query", "others"),
     [
         pytest.param("status=eq.completed", [], id="one that is offered"),
-        pytest.param("status=in.(scheduled,in_progress)&status=is.null", ["No status"], id="two that are offered"),
-        pytest.param("status=neq.completed", ["Status is not Completed"], id="another operator"),
-        pytest.param("inspection_type=eq.survey", ["Type: survey"], id="another value"),
-        pytest.param("date_visited=lt.2026-01-01", ["Date before 1 Jan 2026"], id="before a day"),
+        pytest.param("status=in.(scheduled,in_progress)&status=is.null", ["status=is.null"], id="two that are offered"),
+        pytest.param("status=neq.completed", ["status=neq.completed"], id="another operator"),
+        pytest.param("inspection_type=eq.survey", ["inspection_type=eq.survey"], id="another value"),
+        pytest.param("date_visited=lt.2026-01-01", ["date_visited=lt.2026-01-01"], id="before a day"),
         pytest.param("date_visited=gte.2025-01-01&date_visited=lte.2025-12-31", [], id="from and to"),
-        pytest.param("date_visited=gte.2025-01-01T10:00", ["Date from 1 Jan 2025"], id="a day and a time"),
         pytest.param(
-            "date_visited=gte.2024-01-01&date_visited=gte.2025-01-01", ["Date from 1 Jan 2025"], id="from twice"
+            "date_visited=gte.2024-01-01&date_visited=gte.2025-01-01", ["date_visited=gte.2025-01-01"], id="from twice"
         ),
-        pytest.param("id=lt.3", ["Number below 3"], id="another column"),
-        pytest.param('or=(notes.ilike."*a*",id.eq.1)', ['or=(notes.ilike."*a*",id.eq.1)'], id="no word"),
-        pytest.param("building_id=eq.1&building_id=in.(1,2)", ["Building: Harbor House or Mill Court"], id="rows"),
-        pytest.param("building_id=in.(4,77)", ["Building: number 4 or number 77"], id="hidden and missing rows"),
-        pytest.param(
-            "building_id=in.(1,2,3,4,6)", ["Building: Harbor House, Mill Court, Depot 100% or 2 more"], id="many rows"
-        ),
-        pytest.param("created_at=lt.2030-01-31", ["Created before 31 Jan 2030"], id="moments before a day"),
+        pytest.param("id=lt.3", ["id=lt.3"], id="another column"),
+        pytest.param('or=(notes.ilike."*a*",id.eq.1)', ['or=(notes.ilike."*a*",id.eq.1)'], id="a disjunction"),
+        pytest.param("building_id=eq.1&building_id=in.(1,2)", ["building_id=in.(1,2)"], id="rows"),
         pytest.param("created_at=lte.2030-01-31", ["created_at=lte.2030-01-31"], id="moments until midnight"),
-        pytest.param("buildings.city=neq.Boston", ["Building, city is not Boston"], id="a referred row"),
-        pytest.param("date_visited=eq.2025-04-11", ["Date: 11 Apr 2025"], id="a day"),
-        pytest.param("notes=not.is.null", ["Any notes"], id="not empty"),
+        pytest.param("buildings.city=neq.Boston", ["buildings.city=neq.Boston"], id="a referred row"),
         pytest.param("notes=not.eq.x", ["notes=not.eq.x"], id="a negation"),
-        pytest.param("inspection_type=ilike.*a*", ["Type contains “a”"], id="a word in one column"),
     ],
 )  # fmt: skip
 def test_filters_without_a_field_are_shown_and_kept(browse_shared: Callable, query: str, others: list[str]) -> None:

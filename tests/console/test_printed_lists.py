@@ -37,7 +37,8 @@ def test_printed_list_begins_with_company_and_date(browse: Callable, who: str, c
     [
         ("status=eq.open&severity=eq.low&q=crack", "Contains “crack”; Status: Open; Severity: Low"),
         ("due_at=late", "Due: Late"),
-        ("inspections.building_id=eq.1", "Inspection, building: Harbor House"),
+        ("due_at=gte.2026-01-01&due_at=lt.2026-02-01", "Due from 1 Jan 2026; Due until 31 Jan 2026"),
+        ("inspections.building_id=eq.1", "inspections.building_id=eq.1"),
         ("or=(id.eq.1,id.eq.2)", "or=(id.eq.1,id.eq.2)"),
     ],
 )

@@ -76,6 +76,7 @@ def test_too_many_rows_are_filtered_by_a_part_of_the_name(
     assert 'name="has_buildings.name" placeholder="part of the name" value="harbor"' in by_name
     assert numbers(by_client) == [8]
     assert "Also filtered by" not in by_name + by_client
+    assert ">Filter: Building contains “harbor”<" in by_name
 
 
 def test_pages_are_numbered(browse_shared: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
-"""How rows are shown: the cells of a list, the lines of a page, filters in words, and the texts of a search.
+"""How rows are shown: the cells of a list, the lines of a page, and the texts of a search.
 
-Nothing here uses Flask. A filter in words is such as "Date before 28 Nov 2026". A search looks into the texts that a
-list's rows show and the caller may read.
+Nothing here uses Flask. A search looks into the texts that a list's rows show and the caller may read.
 """
 
 from __future__ import annotations
@@ -14,9 +13,9 @@ from typing import Any
 from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.statement import Action
-from models.types import DATE, TIMESTAMP, Fault, read_date
+from models.types import DATE, TIMESTAMP
 from routes.console.components import queries
-from routes.console.components.list_query import Listing, Searched, is_date
+from routes.console.components.list_query import Searched
 from routes.console.components.tables import Row, RowReference, Table
 from routes.console.components.template_filters import (
     badge,
@@ -267,83 +266,6 @@ def page_cell(table: Table, caller: Caller, attribute: Attribute, row: Row) -> C
     if reference is not None and reference == table.parent and row[reference.embed] is None and row[attribute.name]:
         return Cell(f"Not visible: you were granted only this {table.noun}.")
     return Cell(cell.text, cell.url, "prose") if attribute.info.multiline else cell
-
-
-DATE_OPERATORS = {"lt": "before", "lte": "until", "gt": "after", "gte": "from"}
-NUMBER_OPERATORS = {"lt": "below", "lte": "at most", "gt": "above", "gte": "at least"}
-LIST = re.compile(r"\(([^()\"]+)\)")
-PART = re.compile(r"\*([^*%_\\]+)\*")
-VALUES_SHOWN = 3
-
-
-def filter_words(table: Table, caller: Caller, listing: Listing, column: str, value: str) -> str:
-    """Return a filter in words, or an empty text if it is not a simple one."""
-    place = column_of(table, column)
-    if place is None:
-        return ""
-    owner, attribute, label = place
-    operator, _, operand = value.partition(".")
-    if value in ("is.null", "not.is.null"):
-        return f"{'No' if value == 'is.null' else 'Any'} {label[:1].lower()}{label[1:]}"
-    if option := listing.equals.get(column, {}).get(value):
-        return f"{label}: {option}"
-    if operator in ("eq", "neq", "in"):
-        found = LIST.fullmatch(operand) if operator == "in" else None
-        if operator == "in" and found is None:
-            return ""
-        texts = found[1].split(",") if found is not None else [operand]
-        return f"{label}{' is not' if operator == 'neq' else ':'} {values_in_words(owner, caller, attribute, texts)}"
-    if operator == "ilike" and (part := PART.fullmatch(operand)):
-        return f"{label} contains “{name(part[1], 60)}”"
-    return range_words(attribute, label, operator, operand)
-
-
-def column_of(table: Table, column: str) -> tuple[Table, Attribute, str] | None:
-    """Return the table, the attribute and the label of a filter's column, which may be that of a referred row."""
-    embed, dot, rest = column.rpartition(".")
-    if not dot:
-        attribute = table.relation.attributes.get(column)
-        return (table, attribute, "Number" if column == "id" else label_of(attribute)) if attribute else None
-    reference = next((each for each in table.references.values() if each.embed == embed), None)
-    if reference is None or rest not in reference.table.relation.attributes:
-        return None
-    attribute = reference.table.relation.attributes[rest]
-    label = label_of(table.relation.attributes[reference.column])
-    return reference.table, attribute, f"{label}, {label_of(attribute).lower()}"
-
-
-def range_words(attribute: Attribute, label: str, operator: str, operand: str) -> str:
-    if operator not in DATE_OPERATORS:
-        return ""
-    if attribute.type is DATE or (attribute.type is TIMESTAMP and operator in ("lt", "gte") and is_date(operand)):
-        day = day_words(operand)
-        return day and f"{label} {DATE_OPERATORS[operator]} {day}"
-    return f"{label} {NUMBER_OPERATORS[operator]} {name(operand, 60)}" if attribute.type.numeric else ""
-
-
-def values_in_words(table: Table, caller: Caller, attribute: Attribute, texts: Sequence[str]) -> str:
-    shown = texts[:VALUES_SHOWN]
-    if reference := table.references.get(attribute.name):
-        titles = titles_of(reference.table, caller, shown)
-        values = [titles.get(each, f"number {each}") for each in shown]
-    else:
-        values = [value_in_words(attribute, each) for each in shown]
-    if len(texts) > len(shown):
-        values.append(f"{len(texts) - len(shown):,} more")
-    return f"{', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else values[0]
-
-
-def value_in_words(attribute: Attribute, text: str) -> str:
-    if text in (attribute.info.allowed_values or attribute.info.common_values):
-        return words(text)
-    return (day_words(text) if attribute.type is DATE else "") or name(text, 60)
-
-
-def day_words(text: str) -> str:
-    try:
-        return long_day(read_date(text))
-    except Fault:
-        return ""
 
 
 def titles_of(table: Table, caller: Caller, keys: Sequence[str]) -> dict[str, str]:

@@ -27,10 +27,9 @@ from engine.interface.database import ResponseTooLarge, TimedOut, Transaction
 from engine.open import reading, zone_info
 from engine.query.statement import Action
 from inspections.imports.sources import TARGETS
-from models.types import BYTE_ORDER_MARK, DATE, TIMESTAMP, Fault, escape_formula
+from models.types import BYTE_ORDER_MARK, DATE, TIMESTAMP, Fault, escape_formula, read_date
 from routes.console.components import queries
 from routes.console.components.display import (
-    filter_words,
     is_dated,
     label_of,
     searched_labels,
@@ -62,7 +61,7 @@ from routes.console.components.queries import QueryResult, ResultPage
 from routes.console.components.records import read_ids
 from routes.console.components.row_choice import RowChoice, RowFilter, row_filters
 from routes.console.components.tables import Row, Table
-from routes.console.components.template_filters import words
+from routes.console.components.template_filters import long_day, short, words
 from routes.console.session import auth
 from routes.console.session.urls import console_url, page_path
 from routes.postgrest import querystring
@@ -182,13 +181,8 @@ def list_page(
         problem, page = fault_message(fault), EMPTY_PAGE
     last = query.offset + len(page.rows)
     typed, unshown = query.form_values()
-    suggests = {field_name(each): each.choice for each in by_row if not each.options}
-    for column, choice in more.choices.items():
-        suggests[name := f"{EXACT_FIELD}{column}"] = choice
-        typed[name] = choice.shown(typed.get(name, ""))
-    for name, choice in suggests.items():
-        if numbered := NUMBERED.fullmatch(typed.get(name, "")):
-            typed[name] = choice.shown(numbered[1])
+    labels, suggests = labels_of_filters(table, by_row, more), suggestions_of(by_row, more)
+    typed |= {name: shown_choice(suggests, name, typed[name]) for name in suggests if name in typed}
     shown = show_rows(table, caller, page.rows)
     boxes = boxes_of(table, caller, shown.keys, bulk_action) if bulk else []
     total = last if page.total is None and page.rows and not page.has_more else page.total
@@ -198,9 +192,7 @@ def list_page(
         table=table,
         query=query,
         zone=zone_info() if listing.moments else None,
-        labels={each.name: label_of(each) for each in table.relation.attributes.values()}
-        | {each.column: each.label for each in by_row}
-        | {**more.labels},
+        labels=labels,
         problem=problem,
         offers=offers(query) if problem else [],
         shown=shown,
@@ -217,8 +209,8 @@ def list_page(
         before=query.url(offset=max(0, query.offset - page.size)) if query.offset else None,
         after=query.url(offset=query.offset + page.size) if page.has_more else None,
         typed=typed,
-        unshown=[(*pair, filter_words(table, caller, listing, *pair)) for pair in unshown],
-        filters=filters_in_words(table, caller, query, more.labels),
+        unshown=unshown,
+        filters=filters_in_words(query, labels, suggests),
         company=queries.company_of(caller),
         searched=searched_labels(table, caller),
         suggests=suggests,
@@ -230,14 +222,46 @@ def list_page(
     )
 
 
-def filters_in_words(table: Table, caller: Caller, query: ListQuery, labels: Mapping[str, str]) -> list[str]:
-    """Return the filters of a list for paper. One that has no words is as in the URL."""
+def labels_of_filters(table: Table, by_row: Sequence[RowFilter], more: MoreFilters) -> dict[str, str]:
+    """Return the labels of the fields of a list's form, by column."""
+    labels = {each.name: label_of(each) for each in table.relation.attributes.values()}
+    return labels | {each.column: each.label for each in by_row} | {**more.labels}
+
+
+def suggestions_of(by_row: Sequence[RowFilter], more: MoreFilters) -> dict[str, RowChoice]:
+    """Return the rows that the fields of a list's form suggest, by name of the field."""
+    by_column = {f"{EXACT_FIELD}{column}": choice for column, choice in more.choices.items()}
+    return {field_name(each): each.choice for each in by_row if not each.options} | by_column
+
+
+def shown_choice(suggests: Mapping[str, RowChoice], name: str, text: str) -> str:
+    """Return the text of a field. The field of a row has the row's title with a key or a number."""
+    numbered = NUMBERED.fullmatch(text)
+    is_row = name in suggests and (numbered or name.startswith(EXACT_FIELD))
+    return suggests[name].shown(numbered[1] if numbered else text) if is_row else text
+
+
+def filters_in_words(query: ListQuery, labels: Mapping[str, str], suggests: Mapping[str, RowChoice]) -> list[str]:
+    """Return the filters of a list in words. One without a field of the form is as it is written."""
     found = [f"Contains “{query.word}”"] if query.word else []
-    for name, value in query.filters:
-        option = query.listing.equals.get(name, {}).get(value) if name in labels else None
-        in_words = f"{labels[name]}: {option}" if option else filter_words(table, caller, query.listing, name, value)
-        found.append(in_words or f"{name}={value}")
-    return found
+    return found + [filter_in_words(query.listing, labels, suggests, *each) for each in query.filters]
+
+
+def filter_in_words(
+    listing: Listing, labels: Mapping[str, str], suggests: Mapping[str, RowChoice], column: str, value: str
+) -> str:
+    represented = listing.field_of(column, value)
+    if represented is None:
+        return f"{column}={value}"
+    field_of_form, text = represented
+    label = labels[listing.titles.get(column, column)]
+    if option := listing.equals.get(column, {}).get(value):
+        return option if value == "is.null" else f"{label}: {option}"
+    if column in listing.ranges:
+        return f"{label} {'from' if value.startswith('gte') else 'until'} {long_day(read_date(text))}"
+    if column in listing.titles:
+        return f"{label} contains “{short(text)}”"
+    return f"{label}: {short(shown_choice(suggests, field_of_form, text))}"
 
 
 def boxes_of(table: Table, caller: Caller, keys: Sequence[str], action: Action | None) -> list[str]:

@@ -16,12 +16,12 @@ from engine.query.statement import Action
 from models import Inspection
 from models.vocabulary import CANCELLED
 from routes.console.components import queries
-from routes.console.components.display import filter_words, titles_of
-from routes.console.components.list_query import Listing, ListQuery, parse_list_query
-from routes.console.components.lists import MoreFilters, listing_of
+from routes.console.components.display import titles_of
+from routes.console.components.list_query import ListQuery, parse_list_query
+from routes.console.components.lists import filters_in_words, labels_of_filters, listing_of, suggestions_of
 from routes.console.components.page import render_page
 from routes.console.components.row_choice import row_filters
-from routes.console.components.tables import Table, table_of
+from routes.console.components.tables import table_of
 from routes.console.pages.inspections import MONTH, NAME, inspection_filters, month_url
 from routes.console.session import auth
 from routes.postgrest.payload import decode_pairs
@@ -60,8 +60,8 @@ def show_month(caller: Caller) -> Response:
     """Show the visits of a month that are not cancelled, with the filters of the list but those of the date."""
     table, first = table_of(NAME), requested_month()
     pairs = [each for each in decode_pairs(request.query_string) if each[0] != MONTH]
-    more = inspection_filters(caller)
-    listing = listing_of(table, caller, row_filters(table, caller), more)
+    by_row, more = row_filters(table, caller), inspection_filters(caller)
+    listing = listing_of(table, caller, by_row, more)
     query = parse_list_query(listing, pairs)
     query = replace(query, order=listing.order, filters=tuple(each for each in query.filters if each[0] != DATE))
     listed = query
@@ -81,20 +81,13 @@ def show_month(caller: Caller) -> Response:
         today=local_day(current_time()),
         ends=[f"{week[0].day}–{week[-1].day}" if len(week) > 1 else str(week[0].day) for week in weeks_of(first)],
         load=load_of(caller, listed, counts, weeks_of(first)),
-        filters=[filter_text(table, caller, listing, more, *each) for each in query.filters],
+        filters=filters_in_words(query, labels_of_filters(table, by_row, more), suggestions_of(by_row, more)),
         list_url=query.url(),
         others=[
             (f"{each:%B %Y}", month_url(query, each))
             for each in (first - datetime.timedelta(1), first + datetime.timedelta(31))
         ],
     )
-
-
-def filter_text(table: Table, caller: Caller, listing: Listing, more: MoreFilters, name: str, value: str) -> str:
-    """Return a filter in words, or as it is written."""
-    if name in more.labels and value in more.selects[name]:
-        return f"{more.labels[name]}: {more.selects[name][value]}"
-    return filter_words(table, caller, listing, name, value) or f"{name}={value}"
 
 
 def weeks_of(first: datetime.date) -> list[list[datetime.date]]:
