@@ -71,7 +71,7 @@ LISTED_COLUMNS = (
     "select=id,inspection_id,reading_no,dwelling,room,component,wall,substrate,condition,lead_mg_cm2,lead_percent,"
     "qualifier,result,voided"
 )
-PLACE_COLUMNS = "select=id,reading_no,dwelling,room,wall,component,lead_mg_cm2"
+PLACE_COLUMNS = "select=id,inspection_id,reading_no,dwelling,room,wall,component,lead_mg_cm2,voided"
 
 
 def now() -> str:
@@ -173,35 +173,38 @@ class ReadingProblem:
     links: list[tuple[str, str]]
 
 
+def remarks_by_reading(readings: Sequence[Assessed]) -> dict[int, str]:
+    """Return what is wrong with each reading that has problems, in words, by the reading's id."""
+    found = {each.row["id"]: "; ".join(remarks_of(each.validity, each.doubts)) for each in readings}
+    return {key: words for key, words in found.items() if words}
+
+
 def problem_readings(
-    caller: Caller, inspection_id: int, readings: Sequence[Assessed], may_write: bool
+    caller: Caller, readings: Sequence[Assessed], remarks: Mapping[int, str], may_write: bool
 ) -> list[ReadingProblem]:
-    """Return the first readings with problems, each in words."""
-    found = [(each, remarks_of(each.validity, each.doubts)) for each in readings]
-    doubtful = [(each, words) for each, words in found if words][:PROBLEMS_SHOWN_MAX]
-    keys = ",".join(str(each.row["id"]) for each, _ in doubtful)
+    """Return the first readings with problems."""
+    doubtful = [each for each in readings if each.row["id"] in remarks][:PROBLEMS_SHOWN_MAX]
+    keys = ",".join(str(each.row["id"]) for each in doubtful)
     text = f"{PLACE_COLUMNS}&id=in.({keys})"
     rows = queries.first_page(caller, READINGS, text, PROBLEMS_SHOWN_MAX).rows if doubtful else []
-    titles = {row["id"]: capital(title_of(row)) for row in rows}
+    by_id = {row["id"]: row for row in rows}
     return [
         ReadingProblem(
-            titles[each.row["id"]],
-            console_url(f"/{READINGS}/{each.row['id']}"),
-            "; ".join(words),
-            problem_links(inspection_id, each) if may_write else [],
+            capital(title_of(row)),
+            (url := console_url(f"/{READINGS}/{row['id']}")),
+            remarks[row["id"]],
+            problem_links(row, url, each.doubts) if may_write else [],
         )
-        for each, words in doubtful
-        if each.row["id"] in titles
+        for each in doubtful
+        if (row := by_id.get(each.row["id"]))
     ]
 
 
-def problem_links(inspection_id: int, each: Assessed) -> list[tuple[str, str]]:
-    key, here = each.row["id"], f"/inspections/{inspection_id}"
-    links = [("Void", console_url(f"/{READINGS}/{key}/void?back={here}"))]
-    if UNDECIDED not in each.doubts:
-        return links
-    chip = console_url(f"{here}/add/{READINGS}?method={PAINT_CHIP}&confirms_id={key}")
-    return [("Confirm by a chip", chip), *links]
+def problem_links(row: Row, url: str, doubts: Sequence[str]) -> list[tuple[str, str]]:
+    if UNDECIDED not in doubts:
+        return void_links(row, url)
+    add = console_url(f"/inspections/{row['inspection_id']}/add/{READINGS}")
+    return [("Confirm by a chip", f"{add}?method={PAINT_CHIP}&confirms_id={row['id']}"), *void_links(row, url)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +221,11 @@ class ListedReading:
 
 
 def listed_readings(
-    caller: Caller, inspection_id: int, assessed: Sequence[Assessed], may_write: bool
+    caller: Caller, inspection_id: int, remarks: Mapping[int, str], may_write: bool
 ) -> tuple[list[ListedReading], bool]:
     """Return the last readings of an inspection in the order in which they were taken, and whether there are more."""
     text = f"{LISTED_COLUMNS}&inspection_id=eq.{inspection_id}&order=taken_at.desc,id.desc"
     page = queries.first_page(caller, READINGS, text, SHOWN_MAX)
-    remarks = {each.row["id"]: "; ".join(remarks_of(each.validity, each.doubts)) for each in assessed}
     decimals = max((decimals_of(row[each]) for row in page.rows for each in VALUES), default=1)
     return [
         ListedReading(
@@ -319,14 +321,15 @@ def lead_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
             strips = [Strip(fault.message, is_alert=True)]
     assessed = lead.readings if lead is not None else ()
     problems = lead.problems() if lead is not None else ()
-    listed, has_more = listed_readings(caller, key, assessed, may_write)
+    remarks = remarks_by_reading(assessed)
+    listed, has_more = listed_readings(caller, key, remarks, may_write)
     readings, checks = table_of(READINGS), table_of(CHECKS)
     return "lead.html", {
         "first": True,
         "tab": (READINGS, "Readings", len(assessed)),
         "strips": strips,
         "problems": [problem_words(each) for each in problems if each.code in PROBLEM_WORDS],
-        "problem_readings": problem_readings(caller, key, assessed, may_write),
+        "problem_readings": problem_readings(caller, assessed, remarks, may_write),
         "reclassify": may_write and may_reclassify(assessed),
         "checks": related_section(checks, caller, row, checks.references["inspection_id"], adds),
         "readings": listed,
