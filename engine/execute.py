@@ -175,7 +175,7 @@ def insert(
 
 
 def protected_columns(relation: Relation, rule: Rule) -> frozenset[str]:
-    """Return the columns that a payload may not set: those of the rule, and those that only the service changes."""
+    """Return the columns that a payload may not set: the columns of the rule, and the columns of the service."""
     return rule.protected_columns if rule is UNRESTRICTED else rule.protected_columns | relation.service_columns
 
 
@@ -302,7 +302,7 @@ def recomputed_values(
     found: MatchingKeys,
     binding: Binding,
 ) -> list[tuple[dict[str, Bound], list[Key]]]:
-    """Return the values that an update sets, with those that the domain rule computes, and the rows that get them."""
+    """Return the values that an update sets or the domain rule computes, and the rows that get them."""
     columns = rule_columns(relation.name)
     rule = DOMAIN_RULES.get(relation.name)
     if rule is None or not found.concerned or rule.watched.isdisjoint(new):

@@ -379,7 +379,7 @@ class Grade:
     is_volatile=True,
 )
 def regrade_finding(transaction: Transaction, caller: Caller, finding_id: int, severity: str, note: str) -> Grade:
-    """Give a finding another severity. A deadline that somebody extended stays.
+    """Give a finding another severity. An extended deadline stays.
 
     The same severity changes nothing. Raise NoSuchRow, PermissionDenied or MoveNotAllowed.
     """

@@ -297,7 +297,7 @@ def without_records(transaction: Transaction, planned: Iterable[PlannedVisit]) -
 
 
 def apply_end(transaction: Transaction, keys: Sequence[Key]) -> None:
-    """Delete the open inspections that schedules no longer require, and make those that are missing."""
+    """Delete the open inspections that schedules no longer require, and make the missing ones."""
     today = transaction.today
     open_visits = read_open_visits(transaction, "schedule_id", keys)
     delete_untouched(transaction, [each for each in open_visits if not each.is_required(today)])

@@ -67,7 +67,7 @@ def new_schedules(entries: Sequence[Entry]) -> list[int]:
 
 
 def are_untouched(transaction: Transaction, schedules: Collection[int]) -> bool:
-    """Return whether nobody has changed the schedules and their visits, and the visits have no records."""
+    """Return whether the schedules and their visits are unchanged, and the visits have no records."""
     columns = ("created_at", "updated_at")
     rows = read_rows(transaction, Schedule.__tablename__, columns, "id", list(schedules))
     visits = planned_visits.read_visits(transaction, "schedule_id", [(each,) for each in schedules])

@@ -1,4 +1,4 @@
-"""The tables. `RESOURCES` holds those that the API exposes, by path."""
+"""The tables. `RESOURCES` holds the tables of the API, by path."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class Model(DeclarativeBase):
     """Free-text columns with an index. The index of PostgreSQL holds short texts only."""
 
     shipped: ClassVar[tuple[Mapping[str, str | float | None], ...]] = ()
-    """The rows of a new database. The rows of an archive, and those that `flask copy` takes over, replace them."""
+    """The rows of a new database. The rows of an archive or of `flask copy` replace them."""
 
     is_published: ClassVar[bool] = True
     """Whether the OpenAPI documents contain the table."""

@@ -314,7 +314,7 @@ LOCK_CLIENT: Final = (
     " set_config('walkthrough.client', $2::text, true), set_config('statement_timeout', $1, true)"
 )
 """In this order: a writer that waits for the writer lock holds no lock of a client. A trigger refuses audit entries of
-other clients, and those that decide rights (BeyondClient)."""
+other clients, and audit entries that decide rights (BeyondClient)."""
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 )

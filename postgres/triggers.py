@@ -1,4 +1,4 @@
-"""PostgreSQL's functions and triggers that follow from the models, those that write the audit log included.
+"""PostgreSQL's functions and triggers that follow from the models, with the triggers of the audit log.
 
 They mark the entries that may change rights. The triggers written by hand are in postgres/schema.template.sql.
 """

@@ -215,7 +215,7 @@ def find_display(transaction: Transaction, caller: Caller, device_id: str) -> Ki
 
 
 def list_displays(transaction: Transaction, caller: Caller) -> list[KioskDisplay]:
-    """Return the displays that the caller could have created, those that ended in the last 30 days included."""
+    """Return the displays that the caller could have created, with the ones of the last 30 days that have ended."""
     return [with_state(transaction, display) for display in read_displays(transaction, caller)]
 
 

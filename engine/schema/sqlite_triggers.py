@@ -1,4 +1,4 @@
-"""The triggers of SQLite that follow from the models, those that write the audit log included.
+"""The triggers of SQLite that follow from the models, with the triggers of the audit log.
 
 The triggers written by hand are in engine/schema/schema.template.sql.
 """

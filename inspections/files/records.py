@@ -103,7 +103,7 @@ def parse_key(bucket: str, name: str) -> FileKey:
 
 
 def parse_keys(bucket: str, names: Iterable[str]) -> dict[str, FileKey]:
-    """Return the keys of names. Those that no file can have are absent."""
+    """Return the keys of names. A name that no file can have is absent."""
     keys = {}
     for name in names:
         with suppress(InvalidFileName):

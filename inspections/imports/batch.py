@@ -1,4 +1,4 @@
-"""The rows of an import for one table: their problems, those that exist already, and those to insert.
+"""The rows of an import for one table: their problems, the existing rows, and the rows to insert.
 
 The checks only read, so a dry run takes no lock and uses no id. Their order is that of a write: a row that the rule
 denies has no error of a constraint, which could reveal a hidden row.
@@ -185,7 +185,7 @@ class Batch:
     # Existing rows
 
     def compare(self, positions: Sequence[int]) -> None:
-        """Divide the rows into those that the caller reads already and the new ones."""
+        """Divide the rows into new ones and existing ones that the caller reads."""
         new: list[int] = []
         for key, group in self.keys_of(positions):
             new += self.compare_by(key, group) if key else group

@@ -74,7 +74,7 @@ class SkippedLine:
 class ImportRow:
     """A line of the file with its values by field. `invalid` are the fields whose cells have no value.
 
-    `file_values` are those of fields that are no columns of the target, and `service_values` those that the service
+    `file_values` are values of fields that are no columns of the target. `service_values` are values that the service
     gives to columns of its own. `file_id` is the id of the row that the file was exported from.
     """
 

@@ -10,7 +10,7 @@ BROWSERS: Final = {
     "Edg": "Edge", "OPR/": "Opera", "SamsungBrowser/": "Samsung Internet", "Firefox/": "Firefox", "FxiOS/": "Firefox",
     "CriOS/": "Chrome", "Chrome/": "Chrome", "Safari/": "Safari",
 }  # fmt: skip
-"""By a part of the User-Agent. A browser also names those that it descends from, so the first match counts."""
+"""By a part of the User-Agent. A browser also names its ancestors, so the first match counts."""
 SYSTEMS: Final = {
     "iPhone": "iPhone", "iPad": "iPad", "Android": "Android", "Windows": "Windows", "CrOS": "ChromeOS",
     "Mac OS X": "macOS", "Linux": "Linux",

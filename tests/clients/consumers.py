@@ -27,7 +27,7 @@ TLS = ssl.create_default_context()  # unused, and httpx takes 30 ms to create on
 class Consumers:
     """Creates supabase-py clients of one server, and closes their connections at the end.
 
-    Each client gets its own httpx client by its options, since supabase-py never closes those that it creates.
+    Each client gets its own httpx client by its options, since supabase-py never closes its own.
     """
 
     def __init__(self, server: Server) -> None:

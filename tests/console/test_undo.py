@@ -1,4 +1,4 @@
-"""The undo of a deletion and of an applied schedule: for a day, and only where nobody touched the rows since."""
+"""The undo of a deletion and of an applied schedule: for a day, and only for rows that have not changed since."""
 
 import html
 import re

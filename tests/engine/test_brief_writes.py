@@ -1,4 +1,4 @@
-"""The writes that may share a COMMIT: those that take little time."""
+"""The writes that may share a COMMIT, because they take little time."""
 
 from __future__ import annotations
 

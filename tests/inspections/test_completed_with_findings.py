@@ -1,4 +1,4 @@
-"""A visit is completed in spite of open grave findings for a reason only, and what nobody follows up is counted."""
+"""A visit with open grave findings is completed for a reason only, and findings without a follow-up are counted."""
 
 from collections.abc import Callable
 
@@ -64,7 +64,7 @@ def test_failed_visit_needs_no_reason(world: Callable) -> None:
     assert completed(case, p_status="failed").status == 200
 
 
-# Counts of what nobody follows up
+# Counts of findings without a follow-up
 
 
 def counts(case: Callable, who: str) -> tuple[int, int]:

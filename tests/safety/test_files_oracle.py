@@ -1,4 +1,4 @@
-"""Files in random worlds: every person reads and writes those that the oracle says, by each door."""
+"""Files in random worlds: every person reads and writes the files that the oracle says, by each door."""
 
 import pytest
 

@@ -60,7 +60,7 @@ VISIBLE = {
     },
     "max": set(),
 }
-"""By person: the rows that they read, of those that exist. The clock shows a day before all visits (docs/ACCESS.md)."""
+"""By person: the existing rows that they read. The clock shows a day before all visits (docs/ACCESS.md)."""
 
 WORLDS = (("a.png", "sub/c.png"), ("b.png", "a.png", "sub/d.png"))
 """By world: the names of hidden files. The bytes of each differ between the worlds."""
@@ -80,7 +80,7 @@ def existing_rows() -> list[str]:
 
 
 def requests() -> Iterator[HttpRequest]:
-    """Yield requests that read, and then those that write."""
+    """Yield requests that read, and then requests that write."""
     for bucket, rows in ROWS.items():
         for prefix in ("", *(f"{row}/{below}" for row in rows for below in ("", "sub"))):
             for options in ({}, {"search": "a", "sortBy": {"column": "created_at"}}, {"limit": 1, "offset": 1}):

@@ -154,7 +154,7 @@ def test_failed_installation_keeps_the_environment(place):
 
 
 def test_requirements_files_pin_the_same_versions() -> None:
-    """The tested versions are those that are deployed."""
+    """The tested versions are the deployed ones."""
     pinned: dict[str, set[str]] = {}
     for path in (PROJECT / "requirements.txt", *(PROJECT / "requirements").glob("*.txt")):
         for name, version in PIN.findall(path.read_text(encoding="utf-8")):

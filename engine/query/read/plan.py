@@ -18,7 +18,7 @@ ROOT_OFFSET = parameter("root_offset", sa.BigInteger)
 
 
 class ReadPlan:
-    """The statements of a read. Those that count are built at their first use."""
+    """The statements of a read. A statement that counts is built at its first use."""
 
     def __init__(self, database: str, relation_name: str, shape: Shape, rule: Rule) -> None:
         self.planner = partial(Planner, DIALECTS[database], rule)

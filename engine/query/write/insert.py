@@ -299,7 +299,7 @@ class SameRowTwice(Fault, code="21000"):
 def upsert(
     transaction: Transaction, relation: Relation, insertion: Insertion, rule: Rule, rows: InsertRows
 ) -> WriteResult:
-    """Insert the rows that do not exist; merge or ignore those that do. Raise the errors of the checks."""
+    """Insert the rows that do not exist; merge or ignore the existing ones. Raise the errors of the checks."""
     target = conflict_target(relation, insertion.target)
     merge = insertion.conflict is Conflict.MERGE
     if not set(target) <= set(rows.columns):

@@ -91,7 +91,7 @@ class DomainRule:
         self.updated(transaction, keys, columns)
 
     def imported(self, transaction: Transaction, columns: frozenset[str]) -> None:
-        """Run after the import of an archive with rows of this table. `columns` are those that every row has.
+        """Run after the import of an archive with rows of this table. Every row has these `columns`.
 
         Fills in what the archive of an earlier version lacks.
         """

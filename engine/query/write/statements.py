@@ -377,8 +377,9 @@ class RowExpressions:
 
 
 def stored_columns(relation: Relation, columns: Iterable[str]) -> list[str]:
-    """Return the columns whose stored values a merge needs: computed ones, those that a payload does not change, and
-    those of the rule.
+    """Return the columns whose stored values a merge needs.
+
+    They are the computed columns, the columns that a payload does not change, and the columns of the rule.
     """
     kept = relation.service_columns | relation.insert_only_columns
     named = [

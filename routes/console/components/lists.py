@@ -494,7 +494,7 @@ def return_path(source: MultiDict[str, str], name: str) -> str:
 
 
 def ask_for_ticks(back: str, noun: str, verb: str, fault: Fault | None = None) -> Response:
-    """Return to the list, which says what to tick: a row, or others than those that the fault refuses.
+    """Return to the list, which says what to tick: a row, or other rows than the refused ones.
 
     The rows that the fault does not refuse stay ticked.
     """

@@ -31,7 +31,7 @@ from routes.console.session.urls import console_url
 USERS_LISTED_MAX = 300  # of the filter; with more users, a field suggests them
 PERSON = "actor_id"
 TYPED_PERSON = f"{EXACT_FIELD}{PERSON}"
-NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_USER = "00000000-0000-0000-0000-000000000000"
 
 NAME = AuditLog.__tablename__
 
@@ -78,7 +78,7 @@ def person_filter(choice: RowChoice, typed: str) -> str:
     except SeveralMatch as several:
         return f"in.({','.join(each.value for each in several.choices)})"
     except InvalidInput:
-        return f"eq.{NOBODY}"
+        return f"eq.{NO_USER}"
 
 
 def add_names(caller: Caller, rows: list[Row]) -> None:

@@ -67,7 +67,7 @@ def kiosk_content_page(caller: Caller) -> Response:
 def kiosk_content(caller: Caller) -> dict[str, Any]:
     """Return the inspections due today, overdue, completed or failed last, and next, as the caller sees them.
 
-    A public display has counts, dates and buildings: whoever passes it reads no other text that a person typed.
+    A public display has counts, dates and buildings, and no other text that a user typed.
     """
     with reading() as transaction:
         today, local = transaction.today, in_zone(transaction.now, transaction.time_zone)

@@ -39,10 +39,10 @@ CHANGES = "action=in.(insert,update,delete)"
 
 
 class RowsTouched(Fault, status=409):
-    """Rows that somebody has changed since the change that is to be undone."""
+    """A change whose rows have changed again, so it cannot be undone."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody has changed these rows since. Nothing was undone.")
+        super().__init__("These rows have changed since. Nothing was undone.")
 
 
 def read_entries(caller: Caller, key: int, columns: str = "id,action,relation,row_key") -> list[Row]:
@@ -101,7 +101,7 @@ def confirm_undo(caller: Caller, key: int) -> Response:
 
 @auth.requires_session(writes=True)
 def undo(caller: Caller, key: int) -> Response:
-    """Undo all of a change, or nothing if somebody has touched its rows since."""
+    """Undo all of a change. Raise RowsTouched if its rows have changed since, and UnknownPath without an undo."""
     if not table_of(LOG).permits(caller, Action.READ):
         raise UnknownPath
     with writing() as transaction:
