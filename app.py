@@ -18,7 +18,6 @@ from access.session import Authenticator
 from engine.maintenance import check
 from engine.open import open_configured
 from engine.storage.database import is_served
-from engine.storage.heap import bound_heap
 from inspections.deadlines import adopt_deadlines
 from inspections.files.store import FileStore, require_folder
 from inspections.lead.readings import register_lead_rules
@@ -26,6 +25,7 @@ from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
 from routes.http.flask_app import ApiFlask
 from routes.register import register
+from system import bound_heap
 
 
 class NotStarted(click.ClickException):

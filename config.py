@@ -20,7 +20,6 @@ import click
 import sqlalchemy as sa
 
 import settings
-from disk import sync
 from settings import (
     APPLICATION_SETTINGS,
     PROCESS_SETTINGS,
@@ -30,6 +29,7 @@ from settings import (
     database_path,
     file_url,
 )
+from system import sync
 
 __version__ = "0.1.0"
 

@@ -16,12 +16,10 @@ if str(PROJECT) not in sys.path:
 # Imports create no garbage; collections would take a tenth of the start.
 gc.disable()  # until `checks.load` has imported the application
 
-import gunicorn.http.message  # noqa: E402
 from gunicorn.arbiter import Arbiter  # noqa: E402
 from gunicorn.workers.base import Worker  # noqa: E402
 
 import config as configuration  # noqa: E402  (`config` is a gunicorn setting)
-from engine.storage.heap import bound_heap  # noqa: E402
 from routes.http import metric_files  # noqa: E402
 from serving import logging as logs  # noqa: E402
 from serving import shutdown  # noqa: E402
@@ -29,6 +27,7 @@ from serving.logging import STANDARD_ERROR  # noqa: E402
 from serving.start import checks  # noqa: E402
 from serving.worker import connection  # noqa: E402
 from settings import database_path  # noqa: E402
+from system import bound_heap  # noqa: E402
 
 bound_heap()  # before any thread has a heap of its own; workers inherit the settings
 
@@ -78,16 +77,8 @@ timeout = 30
 # Longer than any request's database time (reads 2 s; writes 5 s of waiting and 4 s of work).
 graceful_timeout = 15
 
-# What the worker replaces in gunicorn (`BufferingWorker.init_process`), and the promise that needs it:
-# - `util.write_error`: every refusal is JSON in the shape of the API, and quotes nothing of the request.
-# - `http.wsgi.Response` and `create`: head and body in one write, and parsed heads from a cache. Rows by id would be
-#   slower than their floor (docs/PERFORMANCE.md).
-# - `Request`: an exact repetition of a header field is accepted, as postgrest-go sends it; bytes beyond ASCII in a
-#   target are percent-encoded, as curl sends them; fields are counted before they are parsed.
-
-# 64 KiB: 1,000 UUIDs in an `in` list need 41 KB. gunicorn silently lowers a larger value to its own
-# constant and treats 0 as "no limit", so both are set.
-gunicorn.http.message.MAX_REQUEST_LINE = connection.REQUEST_LINE_BYTES_MAX + 1
+connection.replace_internals()
+# 64 KiB: 1,000 UUIDs in an `in` list need 41 KB.
 limit_request_line = connection.REQUEST_LINE_BYTES_MAX
 limit_request_fields = connection.HEADER_FIELDS_MAX
 limit_request_field_size = connection.HEADER_BYTES_MAX

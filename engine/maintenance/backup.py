@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from disk import sync
 from engine.interface.clock import Clock
 from engine.interface.database import FileCorrupt, Locked, Transaction, stored_timestamp
 from engine.interface.versioned_cache import VersionedCache
@@ -27,6 +26,7 @@ from engine.storage.file_copies import UnsoundCopy
 from engine.storage.transaction import PAST_TIMESTAMPS, SqliteTransaction
 from engine.storage.writer_lock import WriterLock
 from models.types import write_timestamp
+from system import sync
 
 BACKUP_WAIT_SECONDS_MAX = 60.0
 MAGIC = b"SQLite format 3\0"

@@ -20,7 +20,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from disk import sync
 from engine.interface.database import CURRENT, Database, Transaction, stored_timestamp
 from engine.query.catalog import ConstraintViolation, Relation, catalog
 from engine.query.statement import (
@@ -42,6 +41,7 @@ from models import RESOURCES, credential, parents_first
 from models.audit_log import BULK_RELATION
 from models.fields import ColumnDefault
 from models.types import BOOLEAN, Bound, Fault
+from system import sync
 
 IMPORT_SECONDS_MAX = 3_600.0
 BATCH_ROWS = 1_000

@@ -10,10 +10,8 @@ items takes 250 KB, and clients choose the shapes.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -27,6 +25,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from engine.query.shape import Value
 from models.fields import Model, Row
 from models.types import Bound, Fault
+from system import trim_heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +263,6 @@ def release_slot() -> None:
         HELD.is_set = False
         trim_heap()
         SLOTS.release()
-
-
-def trim_heap() -> None:
-    """Give free memory back to the system, if the C library can: small values lie between the rows of a result."""
-    with suppress(OSError, AttributeError):  # musl and macOS have no such function
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class ReleasingBody:

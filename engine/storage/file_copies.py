@@ -22,10 +22,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from disk import sync
 from engine.schema.script import violations
 from engine.storage import sqlite
 from models.types import Fault
+from system import sync
 
 COMPANIONS = ("-wal", "-shm", "-journal")
 LOCK = "-draft"

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from disk import sync
 from engine.interface.database import Database, Transaction
 from engine.maintenance.check import MaintenanceError
 from engine.storage.file_copies import hand_over, reopened
 from inspections.faults import BytesMissing, FilesUnavailable
 from models.types import Fault
+from system import sync
 
 ORPHAN_SECONDS = 24 * 3_600
 """The age at which the sweep removes bytes without a row and temporary files."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, NamedTuple, Protocol
 
+import gunicorn.http.message
 import gunicorn.http.wsgi
 import gunicorn.util
 from gunicorn.http.body import CHUNK_EXT_RE, LengthReader
@@ -564,3 +565,20 @@ def check_header(name: str, value: str) -> tuple[list[tuple[str, str]], int | No
     alone = Response(None, None, None)
     alone.process_headers([(name, value)])
     return alone.headers, alone.response_length, alone.upgrade
+
+
+def replace_internals() -> None:
+    """Replace the parts of gunicorn that no setting reaches. Workers inherit them.
+
+    - `message.MAX_REQUEST_LINE`: gunicorn lowers `limit_request_line` to it, and takes 0 for "no limit".
+    - `util.write_error`: every refusal is JSON in the shape of the API, and quotes nothing of the request.
+    - `wsgi.Response` and `wsgi.create`: head and body in one write, and parsed heads from a cache. Rows by id would be
+      slower than their floor (docs/PERFORMANCE.md).
+
+    `BufferedRequest` changes the parser: it accepts an exact repetition of a header field, as postgrest-go sends it,
+    encodes bytes beyond ASCII in a target, as curl sends them, and counts fields before it parses them.
+    """
+    gunicorn.http.message.MAX_REQUEST_LINE = REQUEST_LINE_BYTES_MAX + 1
+    gunicorn.util.write_error = write_refusal
+    gunicorn.http.wsgi.Response = SingleWriteResponse
+    gunicorn.http.wsgi.create = create

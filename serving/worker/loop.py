@@ -15,13 +15,12 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-import gunicorn.http.wsgi
 import gunicorn.util
 
 from serving.logging import run_logged
 from serving.shutdown import StoppableWorker
 from serving.worker import connection
-from serving.worker.connection import BufferedRequest, ClientConnection, SingleWriteResponse, UploadRules, create
+from serving.worker.connection import BufferedRequest, ClientConnection, UploadRules
 
 SWEEP_SECONDS = 0.25
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF)
@@ -46,12 +45,6 @@ class BufferingWorker(StoppableWorker):
         self.buffered = [0, 0]  # bytes of requests that arrived in pieces, in memory and on disk
         self.uploads: UploadRules | None = None
         self._next_sweep = 0.0
-
-    def init_process(self) -> None:
-        gunicorn.util.write_error = connection.write_refusal
-        gunicorn.http.wsgi.Response = SingleWriteResponse
-        gunicorn.http.wsgi.create = create
-        super().init_process()
 
     def load_wsgi(self) -> None:
         super().load_wsgi()

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from app import create_app
-from disk import sync
 from engine.open import database
 from engine.storage import sqlite, wal
 from engine.storage.writer_lock import CommitGroup
 from inspections.files.store import FileStore, KeptBytes
 from inspections.visits import InspectionRule
+from system import sync
 
 CHECKPOINT_PAGES = 20
 POLL_SECONDS = 0.005

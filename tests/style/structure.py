@@ -13,7 +13,7 @@ from tests.style.sources import PROJECT, files, name, nodes, tree
 LAYERS: Mapping[str, int] = {
     "gunicorn": 8, "wsgi": 8, "app": 7, "bench": 7,
     "serving": 6, "routes": 5, "inspections": 4, "access": 3, "postgres": 3, "engine": 2, "demo": 2,
-    "models": 1, "config": 1, "settings": 0, "disk": 0,
+    "models": 1, "config": 1, "settings": 0, "system": 0,
 }  # fmt: skip
 """A package imports itself and packages of lower layers. `app.py`, `wsgi.py` and `gunicorn.conf.py` are on top."""
 
