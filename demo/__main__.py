@@ -7,8 +7,7 @@ import json
 import sys
 from datetime import UTC, date, datetime
 
-from demo.passwords import with_passwords
-from demo.portfolio import SEED, compose
+from demo.portfolio import SEED, compose, with_passwords
 
 
 def main(arguments: list[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Final
 
-from demo.sampler import Row, Sampler
+from demo.visits import Row, Sampler
 from models.vocabulary import (
     CHECK_RESULTS,
     COMPLETED,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from PIL import ExifTags, Image, ImageDraw
 
-from demo.sampler import Row
+from demo.visits import Row
 from models.vocabulary import JPEG, OPEN
 
 PHOTOGRAPHED_FINDINGS = 5

@@ -5,15 +5,15 @@ The result is an archive for `flask import`: an object of table -> rows, with id
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from demo.cases import Case, CaseComposer, People, number_findings, number_visits
 from demo.lead import LeadComposer
-from demo.sampler import Row, Sampler
 from demo.schedules import ScheduleComposer
-from demo.visits import DAYS_PAST, VisitComposer
+from demo.visits import DAYS_PAST, Row, Sampler, VisitComposer
 from demo.vocabulary import BUILDING_TYPES, COMPANIES, FIRM, INSPECTORS, LINKED_INSPECTORS, SUPER_ADMIN, Neighborhood
 
 Portfolio = dict[str, list[Row]]
@@ -214,3 +214,10 @@ def people_of(users: Sequence[Row], accounts: Mapping[int, Row], grants: Portfol
         {grant["building_id"]: grant["manager_id"] for grant in grants["client_manager_building_access"]},
         {number: user["id"] for number, user in accounts.items()},
     )
+
+
+def with_passwords(portfolio: Portfolio) -> tuple[Portfolio, dict[str, str]]:
+    """Return the portfolio with a random password for each user, and the passwords by e-mail address."""
+    passwords = {str(user["email"]): secrets.token_urlsafe(12) for user in portfolio["users"]}
+    users = [{**user, "password": passwords[str(user["email"])]} for user in portfolio["users"]]
+    return {**portfolio, "users": users}, passwords

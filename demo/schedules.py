@@ -9,8 +9,7 @@ from datetime import date, timedelta
 from dateutil.relativedelta import relativedelta
 
 from demo.cases import FAILURES, Case, Failure, planned_visit
-from demo.sampler import Row, Sampler, working_day
-from demo.visits import DAYS_PAST, VisitComposer, VisitRows
+from demo.visits import DAYS_PAST, Row, Sampler, VisitComposer, VisitRows, working_day
 from demo.vocabulary import (
     INSPECTORS_OF_CLIENT,
     LEAD_TYPES,

@@ -1,13 +1,44 @@
-"""Inspections and their notes."""
+"""Inspections and their notes, from random values relative to today."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
-from demo.sampler import Row, Sampler, working_day
 from demo.vocabulary import INSPECTORS_OF_CLIENT, NOTES, NOTES_CANCELLED, NOTES_OPEN, NOTES_UNDER_WAY
 from models.vocabulary import CANCELLED, COMPLETED, EMERGENCY, FAILED, IN_PROGRESS, INSPECTION_TYPES, SCHEDULED
+
+Row = dict[str, Any]
+
+
+class Sampler:
+    """Draws values. Equal seeds and days give equal values."""
+
+    def __init__(self, today: date, seed: int) -> None:
+        self.today = today
+        self.rng = random.Random(seed)  # noqa: S311  (no secrets)
+
+    def day(self, days: int) -> date:
+        """Return the date a number of days from today."""
+        return self.today + timedelta(days=days)
+
+    def moment(self, day: date, hour: int) -> str:
+        """Return a timestamp within an hour of a day."""
+        return datetime.combine(day, time(hour, self.count(0, 59)), UTC).isoformat()
+
+    def count(self, least: int, most: int) -> int:
+        return self.rng.randint(least, most)
+
+    def weighted_choice(self, **weights: int) -> str:
+        return self.rng.choices(list(weights), list(weights.values()))[0]
+
+
+def working_day(day: date) -> date:
+    """Return the day, or the Friday before a weekend."""
+    return day - timedelta(days=max(0, day.weekday() - 4))
+
 
 DAYS_PAST = 3 * 365
 DAYS_AHEAD = 60

@@ -1,12 +1,12 @@
-"""The rows of inspection_plans: how they are read and written, and which visit comes next."""
+"""The rows of inspection_plans: how they are read and written, their outcomes, and which visit comes next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,13 +16,12 @@ from engine.query.dialect.base import is_among, keys_as_json
 from engine.query.dialect.registry import DIALECTS
 from engine.query.statement import Binding, Statement, compile_statement
 from engine.query.write.rules import Key
-from inspections.outcomes import ENDS_OCCURRENCE, RESULT, outcome_after
 from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
 from models.types import BIGINT
-from models.vocabulary import DONE, EARLY, SCHEDULED, SKIPPED
+from models.vocabulary import CANCELLED, COMPLETED, DONE, EARLY, FAILED, IN_PROGRESS, SCHEDULED, SKIPPED
 
 SCHEDULE_COLUMNS = (
     "id", "building_id", "inspection_type", "inspector_id", "first_due", "every", "unit", "counted_from", "early_days",
@@ -36,6 +35,35 @@ PLANNED_VISITS, INSPECTIONS, SCHEDULES = (
     model.__table__.alias(name)
     for model, name in ((InspectionPlan, "plan"), (Inspection, "inspection"), (Schedule, "schedule"))
 )
+
+
+# The outcome, by the outcome before a write and the status that the write leaves. No other place has these rules.
+
+RESULT: Final = "result"
+"""The visit took place: `early` before the window of its occurrence, else `done`."""
+
+REOPENED: Final[Mapping[str | None, str | None]] = {SCHEDULED: None, IN_PROGRESS: None}
+
+TRANSITIONS: Final[Mapping[str | None, Mapping[str | None, str | None]]] = {
+    None: {**REOPENED, COMPLETED: RESULT, FAILED: RESULT, CANCELLED: CANCELLED},
+    DONE: {**REOPENED, COMPLETED: DONE, FAILED: DONE, CANCELLED: CANCELLED},
+    EARLY: {**REOPENED, COMPLETED: EARLY, FAILED: EARLY, CANCELLED: CANCELLED},
+    SKIPPED: {**REOPENED, COMPLETED: RESULT, FAILED: RESULT, CANCELLED: SKIPPED},
+    CANCELLED: {**REOPENED, COMPLETED: RESULT, FAILED: RESULT, CANCELLED: CANCELLED},
+}
+"""By old outcome, None for an open visit, and by new status. Another status leaves the outcome as it is."""
+
+ENDS_OCCURRENCE: Final = frozenset({DONE, SKIPPED})
+"""The outcomes after which the next occurrence is due. After the others, the same one is due again."""
+
+
+def outcome_after(outcome: str | None, status: str | None) -> str | None:
+    """Return the outcome, RESULT, or None for an open visit.
+
+    >>> outcome_after("done", "cancelled"), outcome_after("skipped", "completed"), outcome_after("done", "on hold")
+    ('cancelled', 'result', 'done')
+    """
+    return TRANSITIONS[outcome].get(status, outcome)
 
 
 @dataclass(frozen=True, slots=True)

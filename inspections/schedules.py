@@ -38,8 +38,7 @@ from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.rules import DomainRule, Key, row_violation
 from inspections import planned_visits
 from inspections.faults import BuildingClosed, NoSuchBuilding, NoSuchRow, VisitNotSkippable
-from inspections.outcomes import ENDS_OCCURRENCE
-from inspections.planned_visits import NextVisit, PlannedVisit
+from inspections.planned_visits import ENDS_OCCURRENCE, NextVisit, PlannedVisit
 from inspections.recurrence import Occurrence, Recurrence
 from inspections.writes import read_rows, update_rows
 from models import Building, Inspection, Schedule

@@ -9,7 +9,7 @@ from models import RESOURCES
 from routes import browser, calendar
 from routes.cli import commands, files
 from routes.console import register as console
-from routes.console.session.form_heads import FileFormHeads
+from routes.console.session.auth import FileFormHeads
 from routes.functions import rpc
 from routes.gotrue import api_keys, sessions, users
 from routes.gotrue import errors as gotrue_errors
@@ -18,8 +18,8 @@ from routes.http.middleware import register_middleware
 from routes.openapi import views
 from routes.reports import views as reports
 from routes.resource import blueprint
-from routes.storage import buckets, links, lists, objects, uploads
 from routes.storage import errors as storage_errors
+from routes.storage import links, lists, objects, uploads
 from routes.storage.bodies import FileConverter
 
 SUPABASE_PREFIX = "/rest/v1"
@@ -50,7 +50,7 @@ def register(app: Flask) -> None:
     ):
         app.register_blueprint(bp)
     app.url_map.converters["file"] = FileConverter
-    for bp in (buckets.bp, objects.bp, lists.bp, links.bp):
+    for bp in (lists.buckets, objects.bp, lists.bp, links.bp):
         app.register_blueprint(bp)
     app.extensions["walkthrough.uploads"] = uploads.UploadHeads(app, FileFormHeads(app).body_bytes_max)
     for bp in (commands.bp, files.bp):

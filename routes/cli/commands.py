@@ -12,7 +12,7 @@ import click
 from flask import Blueprint, current_app
 
 import config
-from access import document
+from access import explain
 from access.accounts import people
 from access.accounts.password import hash_new_password
 from engine.maintenance import check as clock_reset
@@ -214,7 +214,7 @@ def schema(engine: str, write: bool) -> None:
         print_line(schema_script(engine).removesuffix("\n"))
         return
     try:
-        lines = [*write_schemas(), document.write_table()]
+        lines = [*write_schemas(), explain.write_table()]
     except OSError as error:
         fail(f"{error.filename}: {error.strerror}")
     print_result("\n".join(lines))

@@ -21,9 +21,8 @@ from routes.gotrue import bodies
 from routes.gotrue.bodies import PREFIX, PhoneNotServed, read_auth_body
 from routes.gotrue.users import read_own_changes
 from routes.http.body import json_response, load_body, text, text_value
-from routes.http.devices import client_device
 from routes.http.faults import InvalidBody
-from routes.http.middleware import client_address, is_sign_in, request_deadline
+from routes.http.middleware import client_address, client_device, is_sign_in, request_deadline
 
 bp = Blueprint("auth", __name__, url_prefix=PREFIX)
 

@@ -1,24 +1,26 @@
-"""Lists of files: `list` shows one level of folders, `list-v2` whole names by pages."""
+"""The buckets, and lists of files: `list` shows one level of folders, `list-v2` whole names by pages."""
 
 from __future__ import annotations
 
 import base64
 from typing import Any, Final
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from access.caller import Caller
-from access.decorators import requires
+from access.decorators import requires, requires_caller
 from engine.open import reading
 from engine.query.statement import Action
 from inspections.files import listing
 from inspections.files.listing import ROWS_MAX, ListPosition, Order
+from inspections.files.records import require_bucket
 from models import File
-from models.types import Fault, read_timestamp
-from routes.http.body import json_object, json_response, load_values, text
+from models.types import Denial, Fault, read_timestamp
+from models.vocabulary import BUCKETS, FILE_TYPES
+from routes.http.body import Object, json_object, json_response, load_values, text
 from routes.http.faults import InvalidBody
 from routes.storage import bodies
-from routes.storage.bodies import listed_folder, listed_object
+from routes.storage.bodies import file_limits, listed_folder, listed_object
 
 ROWS_DEFAULT: Final = 100
 OFFSET_MAX: Final = 10**9
@@ -43,6 +45,77 @@ SORTING: Final = bodies.schema(
 )
 
 bp = Blueprint("storage_lists", __name__, url_prefix="/storage/v1/object")
+
+
+# The buckets: one for each table whose rows have files. They are fixed and private.
+
+LIMIT_MAX = 10**6
+CREATED_AT = "2026-01-01T00:00:00+00:00"  # a bucket has no row, and clients parse the time
+
+SORTED_BY_NAME = ("id", "name")
+BUCKETS_LIST = bodies.schema(
+    limit=bodies.number(1, LIMIT_MAX, LIMIT_MAX),
+    offset=bodies.number(0, LIMIT_MAX, 0),
+    search=text(),
+    sortColumn=bodies.choice(*SORTED_BY_NAME, "created_at", "updated_at"),
+    sortOrder=bodies.choice("asc", "desc"),
+)
+
+buckets = Blueprint("storage_buckets", __name__, url_prefix="/storage/v1/bucket")
+
+
+class FixedBuckets(Denial):
+    """A change of the buckets."""
+
+    def __init__(self) -> None:
+        super().__init__("The buckets inspections, findings and buildings are fixed.")
+
+
+def bucket_body(name: str) -> Object:
+    return {
+        "id": name,
+        "name": name,
+        "owner": "",
+        "public": False,
+        "type": "STANDARD",
+        "file_size_limit": file_limits().file_bytes,
+        "allowed_mime_types": list(FILE_TYPES),
+        "created_at": CREATED_AT,
+        "updated_at": CREATED_AT,
+    }
+
+
+@buckets.get("")
+@requires(Action.READ, File)
+def list_buckets(caller: Caller) -> Response:
+    options: dict[str, Any] = load_values(BUCKETS_LIST, request.args)
+    sought = (options["search"] or "").casefold()
+    # Only names differ, so that any other column leaves them in their order.
+    names = sorted(
+        (name for name in BUCKETS if sought in name),
+        key=lambda name: name if options["sortColumn"] in SORTED_BY_NAME else "",
+        reverse=options["sortOrder"] == "desc" and options["sortColumn"] in SORTED_BY_NAME,
+    )
+    begin = options["offset"] or 0
+    return json_response([bucket_body(name) for name in names[begin : begin + options["limit"]]])
+
+
+@buckets.get("/<bucket>")
+@requires(Action.READ, File)
+def read_bucket(caller: Caller, bucket: str) -> Response:
+    return json_response(bucket_body(require_bucket(bucket)))
+
+
+@buckets.post("")
+@buckets.put("/<bucket>")
+@buckets.delete("/<bucket>")
+@buckets.post("/<bucket>/empty")
+@requires_caller
+def change_bucket(caller: Caller, bucket: str | None = None) -> Response:
+    raise FixedBuckets
+
+
+# Files
 
 
 @bp.post("/list/<bucket>")

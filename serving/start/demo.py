@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 import config
-from demo.passwords import with_passwords
 from demo.photographs import photographs
-from demo.portfolio import SEED, Portfolio, compose
+from demo.portfolio import SEED, Portfolio, compose, with_passwords
 from inspections.files.store import FileStore, measure
 from serving.start.checks import CommandFailed, flask
 from serving.start.introduction import addresses, public_url, sign_in_line

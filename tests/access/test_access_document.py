@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from access import document, predicates
-from access.document import DOCUMENT
+from access import explain, predicates
+from access.explain import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicates import AnyOf
 from access.roles import Role
@@ -24,16 +24,16 @@ def section(title: str) -> str:
 def test_table_of_rules_equals_policy() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
 
-    assert text.partition(document.BEGIN)[2].partition(document.END)[0] == document.table_text(), "flask schema --write"
+    assert text.partition(explain.BEGIN)[2].partition(explain.END)[0] == explain.table_text(), "flask schema --write"
 
 
 def test_table_is_written_between_its_comments(tmp_path: Path) -> None:
     file = tmp_path / "ACCESS.md"
-    file.write_text(f"before\n{document.BEGIN}stale\n{document.END}\nafter\n", encoding="utf-8")
+    file.write_text(f"before\n{explain.BEGIN}stale\n{explain.END}\nafter\n", encoding="utf-8")
 
-    document.write_table(file)
+    explain.write_table(file)
 
-    assert file.read_text(encoding="utf-8") == f"before\n{document.BEGIN}{document.table_text()}{document.END}\nafter\n"
+    assert file.read_text(encoding="utf-8") == f"before\n{explain.BEGIN}{explain.table_text()}{explain.END}\nafter\n"
 
 
 def test_super_admin_reads_all_rows_and_writes_all_except_those_of_the_service() -> None:

@@ -104,7 +104,7 @@ def test_form_says_what_is_wrong(browse: Callable, first: str, last: str, to: in
 
 
 def test_more_visits_than_one_change_takes_are_refused(browse: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("routes.console.pages.hand_over.CHOSEN_MAX", 1)
+    monkeypatch.setattr("routes.console.pages.inspections.CHOSEN_MAX", 1)
     assert "These are more than 1 visits. Choose fewer days" in preview(browse("ada"), TODAY)
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.passwords import with_passwords
-from demo.portfolio import SEED, compose
+from demo.portfolio import SEED, compose, with_passwords
 from engine.query.catalog import catalog
 from inspections.recurrence import Recurrence
 from models.finding_move import EVENT_KINDS, FINDING_STATUSES

@@ -34,8 +34,7 @@ from routes.console.components.page import HEADERS, redirect_to, reload_with_coo
 from routes.console.components.records import save
 from routes.console.session import auth, submissions
 from routes.console.session.urls import PATH, console_url, safe_redirect
-from routes.http.devices import client_device
-from routes.http.middleware import client_address, request_deadline, url_path
+from routes.http.middleware import client_address, client_device, request_deadline, url_path
 
 NEW_PASSWORD = Field(
     "password",

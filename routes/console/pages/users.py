@@ -44,7 +44,7 @@ from routes.console.components.row_choice import row_choice
 from routes.console.components.tables import Presentation, Row, Section, Table, table_of
 from routes.console.components.template_filters import inspector_title, short_name, user_title
 from routes.console.pages.grants import grantable_roles
-from routes.console.pages.hand_over import hand_over_links
+from routes.console.pages.inspections import hand_over_links
 from routes.console.pages.rows import show_page
 from routes.console.session import auth
 from routes.console.session.urls import console_url

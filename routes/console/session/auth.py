@@ -8,15 +8,18 @@ only refuse a request; it never allows one. `CookieSigner` uses neither Flask no
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
-from flask import Response, current_app, g, request
+from flask import Flask, Response, current_app, g, request
 from itsdangerous import BadData, Signer, URLSafeSerializer
 from werkzeug.datastructures import MultiDict
+from werkzeug.http import parse_cookie
 
 from access import policy
 from access.access_token import Claims, RefusedClaims
@@ -32,12 +35,20 @@ from engine.query.statement import Action
 from models import File
 from models.fields import Model
 from models.types import Fault
-from routes.console.session.file_forms import FILE_FORM_TYPE, read_file_form, read_sent_files, removing_sent_files
+from models.vocabulary import BUCKETS
+from routes.console.session.file_forms import (
+    FILE_FORM_TYPE,
+    form_bytes_max,
+    read_file_form,
+    read_sent_files,
+    removing_sent_files,
+)
 from routes.console.session.urls import KIOSK_PATH, PATH
 from routes.http.body import read_body
-from routes.http.middleware import url_path
+from routes.http.middleware import url_path, without_prefix
 from routes.postgrest.payload import decode_pairs
 from routes.postgrest.preferences import UnsupportedMediaType
+from routes.storage.bodies import limits_of
 from settings import CONSOLE_FORM_BYTES_MAX
 
 VERBS = {Action.INSERT: "create", Action.UPDATE: "edit", Action.DELETE: "delete"}
@@ -552,3 +563,31 @@ def set_nonce_cookie(response: Response) -> None:
     if "nonce" in g and request.cookies.get(SIGN_IN_COOKIE) != g.nonce:
         path = KIOSK_PATH if request.path.startswith(KIOSK_PATH) else PATH
         set_cookie(response, SIGN_IN_COOKIE, g.nonce, path, AGE_SECONDS_MAX)
+
+
+# Forms with files: the worker asks before it takes a body
+
+
+FORM_PATH: Final = re.compile(rf"{PATH}/(?:(?:{'|'.join(BUCKETS)})/[0-9]+/files|inspections/[0-9]+/add/findings)")
+
+
+class FileFormHeads:
+    """The rules of an application's forms with files."""
+
+    def __init__(self, app: Flask) -> None:
+        self.clock: Callable[[], float] = app.extensions.get("walkthrough.clock", time.time)
+        self.signer = CookieSigner(app.extensions["walkthrough.authenticator"].signers.signer.secret_keys)
+        self.prefix: str = app.config["URL_PREFIX"]
+        self.bytes_max = form_bytes_max(limits_of(app.config).file_bytes)
+
+    def body_bytes_max(self, request: Any) -> int | None:
+        """Return the limit of the request's body: None if the request is no such form, 0 without a valid session."""
+        if request.method != "POST" or not request.path.endswith(("/files", "/add/findings")):
+            return None
+        if FORM_PATH.fullmatch(without_prefix(request.path, self.prefix)) is None:
+            return None
+        headers = dict(request.headers)
+        cookie = self.signer.decode(parse_cookie(headers.get("COOKIE", "")).get(COOKIE, ""))
+        if cookie is not None and cookie.is_valid(int(self.clock())):
+            return self.bytes_max
+        return 0 if request.path.endswith("/files") else None  # the page after a sign-in shows the texts of a finding
