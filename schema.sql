@@ -859,6 +859,20 @@ CREATE TABLE facts (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- When each closed visit was closed, and by whom. Triggers write it. A visit of an archive has no row.
+-- closed_by is null for the service key, and after the deletion of the user.
+CREATE TABLE visit_closings (
+    inspection_id INTEGER PRIMARY KEY,
+    closed_at     TEXT NOT NULL,
+    closed_by     TEXT,
+    CONSTRAINT visit_closings_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE CASCADE,
+    CONSTRAINT visit_closings_closed_by_fkey FOREIGN KEY (closed_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT visit_closings_closed_at_check
+        CHECK (closed_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX visit_closings_closed_by ON visit_closings (closed_by);
+
 -- The audit log: every change of a row of a resource, in the transaction of the change; sign-ins and refusals. The
 -- triggers that write it are at the end. Entries are never changed or deleted.
 
@@ -1097,6 +1111,22 @@ WHEN NEW.disabled_until > (SELECT now FROM this_second) AND EXISTS (SELECT 1 FRO
     SELECT 1 FROM users u LEFT JOIN credentials c ON c.user_id = u.id
     WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
+
+-- Who closed a visit, and when. An import pauses the audit log and records no closing.
+CREATE TRIGGER inspections_closing_insert AFTER INSERT ON inspections
+WHEN NEW.status IN ('completed', 'failed', 'cancelled')
+BEGIN
+    INSERT INTO visit_closings (inspection_id, closed_at, closed_by)
+        SELECT NEW.id, at, (SELECT id FROM users WHERE id = actor_id) FROM audit_context;
+END;
+CREATE TRIGGER inspections_closing_update AFTER UPDATE OF status ON inspections
+WHEN OLD.status IS NOT NEW.status
+BEGIN
+    DELETE FROM visit_closings WHERE inspection_id IN (OLD.id, NEW.id);
+    INSERT INTO visit_closings (inspection_id, closed_at, closed_by)
+        SELECT NEW.id, at, (SELECT id FROM users WHERE id = actor_id) FROM audit_context
+        WHERE NEW.status IN ('completed', 'failed', 'cancelled');
+END;
 
 -- These triggers write the audit log for every change, cascades included.
 CREATE TRIGGER clients_audit_insert AFTER INSERT ON clients

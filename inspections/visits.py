@@ -47,6 +47,7 @@ from models import Finding, Inspection, InspectionPlan, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
 from models.finding_move import UNRESOLVED
+from models.inspection import VisitClosing
 from models.types import BIGINT, DATE, TEXT, InvalidArgument, read_string
 from models.vocabulary import (
     CLOSED_STATUSES,
@@ -392,6 +393,21 @@ def read_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> 
     if row is None:
         raise NoSuchRow("Inspection")
     return Visit(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """When a visit was closed, and by which user. The service key and a deleted user are None."""
+
+    closed_at: str
+    closed_by: str | None
+
+
+def read_closing(transaction: Transaction, inspection_id: int) -> Closing | None:
+    """Return how a closed visit was closed; None if that is not recorded. The caller decides who may read it."""
+    columns = (VisitClosing.closed_at, VisitClosing.closed_by)
+    row = transaction.execute(sa.select(*columns).where(VisitClosing.inspection_id == inspection_id)).fetchone()
+    return Closing(row.closed_at, row.closed_by) if row is not None else None
 
 
 @cache

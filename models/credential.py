@@ -1,10 +1,11 @@
-"""The hidden tables: credentials, sessions, sign-in attempts, tokens, spent links. None is a resource."""
+"""The hidden tables: credentials, sessions, sign-in attempts, tokens, spent links, closings. None is a resource."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from models.fields import Index, Model, column, references
+from models.inspection import VisitClosing
 from models.types import BIGINT, TEXT, UUID
 
 metadata = Model.metadata
@@ -128,7 +129,7 @@ class Fact(Model):
     value = column(TEXT, required=True)
 
 
-HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, TokenRow, SpentLink, Fact)
+HIDDEN: tuple[type[Model], ...] = (Credential, Session, Attempt, Origin, TokenRow, SpentLink, Fact, VisitClosing)
 
 CREDENTIALS: Any = Credential.__table__
 SESSIONS: Any = Session.__table__

@@ -1,11 +1,11 @@
-"""The inspections."""
+"""The inspections, and who closed them. The second table is hidden."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, SkipScan, column, references
-from models.types import BIGINT, DATE, TEXT, TIMESTAMP
+from models.types import BIGINT, DATE, TEXT, TIMESTAMP, UUID
 from models.vocabulary import ANNUAL, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 
 SHORT_STATUS = "char_length(status) <= 200"
@@ -71,3 +71,18 @@ class Inspection(Model):
     notes = column(TEXT, multiline=True, listed=True, searchable=True, example="Handrail of the north stairs is loose.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+
+
+class VisitClosing(Model):
+    """When each closed visit was closed, and by whom. Triggers write it. A visit of an archive has no row.
+
+    closed_by is null for the service key, and after the deletion of the user.
+    """
+
+    __tablename__ = "visit_closings"
+
+    inspection_id = column(
+        BIGINT, references("inspections.id", on_delete="cascade", on_update="cascade"), primary_key=True
+    )
+    closed_at = column(TIMESTAMP, required=True)
+    closed_by = column(UUID, references("users.id", on_delete="set null"))

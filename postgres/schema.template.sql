@@ -235,6 +235,23 @@ CREATE OR REPLACE FUNCTION audit_moment() RETURNS timestamptz LANGUAGE sql STABL
 CREATE OR REPLACE FUNCTION audit_actor() RETURNS uuid LANGUAGE sql STABLE
     RETURN nullif(current_setting('walkthrough.actor', true), '')::uuid;
 
+-- Who closed a visit, and when. An import pauses the audit log and records no closing.
+CREATE OR REPLACE FUNCTION inspections_closing() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        DELETE FROM visit_closings WHERE inspection_id IN (OLD.id, NEW.id);
+    END IF;
+    IF NEW.status IN ('completed', 'failed', 'cancelled')
+        AND coalesce(current_setting('walkthrough.audit', true), '') <> 'off' THEN
+        INSERT INTO visit_closings (inspection_id, closed_at, closed_by) VALUES (NEW.id, audit_moment(), audit_actor());
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER inspections_closing_insert AFTER INSERT ON inspections FOR EACH ROW
+    WHEN (NEW.status IN ('completed', 'failed', 'cancelled')) EXECUTE FUNCTION inspections_closing();
+CREATE OR REPLACE TRIGGER inspections_closing_update AFTER UPDATE OF status ON inspections FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION inspections_closing();
+
 -- Returns the client of a grant's audit entry. Only super admins read an entry whose actor has another client.
 CREATE OR REPLACE FUNCTION grantees_client(grantee uuid) RETURNS bigint LANGUAGE sql STABLE
     RETURN (SELECT u.client_id FROM users AS u LEFT JOIN users AS actor ON actor.id = audit_actor()

@@ -295,7 +295,7 @@ class CopyMismatch(Fault):
 
 
 def tables() -> list[sa.Table]:
-    """Return the copied tables, parents before children. Only tables of an archive have foreign keys."""
+    """Return the copied tables, parents before children. The hidden tables refer to those of an archive only."""
     known = credential.metadata.tables
     ordered = archive_tables()
     others = [name for name in known if name not in (*ordered, NOT_COPIED)]

@@ -127,5 +127,21 @@ WHEN NEW.disabled_until > (SELECT now FROM this_second) AND EXISTS (SELECT 1 FRO
     WHERE u.role = 'super_admin' AND u.id <> NEW.user_id AND coalesce(c.disabled_until, 0) <= (SELECT now FROM this_second))
 BEGIN SELECT RAISE(ABORT, 'check:users_last_super_admin_check'); END;
 
+-- Who closed a visit, and when. An import pauses the audit log and records no closing.
+CREATE TRIGGER inspections_closing_insert AFTER INSERT ON inspections
+WHEN NEW.status IN ('completed', 'failed', 'cancelled')
+BEGIN
+    INSERT INTO visit_closings (inspection_id, closed_at, closed_by)
+        SELECT NEW.id, at, (SELECT id FROM users WHERE id = actor_id) FROM audit_context;
+END;
+CREATE TRIGGER inspections_closing_update AFTER UPDATE OF status ON inspections
+WHEN OLD.status IS NOT NEW.status
+BEGIN
+    DELETE FROM visit_closings WHERE inspection_id IN (OLD.id, NEW.id);
+    INSERT INTO visit_closings (inspection_id, closed_at, closed_by)
+        SELECT NEW.id, at, (SELECT id FROM users WHERE id = actor_id) FROM audit_context
+        WHERE NEW.status IN ('completed', 'failed', 'cancelled');
+END;
+
 -- These triggers write the audit log for every change, cascades included.
 {{audit}}

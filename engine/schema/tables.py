@@ -56,7 +56,7 @@ def info_of(column: sa.Column[Any]) -> ColumnInfo:
 
 
 def is_hidden(model: type[Model]) -> bool:
-    """Return whether a table is one of sign-in, which the API does not have."""
+    """Return whether the API does not have a table."""
     return model in HIDDEN
 
 

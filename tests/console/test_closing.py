@@ -1,9 +1,12 @@
 """Closing a visit: notes, the warning before, what the page says afterwards, and taking the result back."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import BOB, ROOT
+from tests.console.conftest import Form
 from tests.console.inspection_rows import CLOSED_VISIT, LATE_VISIT, TODAY, VISIT, add_visits, set_clock
 
 PAGE = f"/console/inspections/{VISIT}"
@@ -126,6 +129,58 @@ def test_closed_visit_says_when_and_by_whom(browse: Callable) -> None:
     assert "This visit is closed: Completed by Mia (inspector: Ivo Kral) on 10 Mar 2026, 12:00 UTC." in ada.page(PAGE)
     assert "This visit is closed: Completed. Visited on 10 Mar 2026." in mia.page(PAGE)
     assert "This visit is closed" not in ada.page(f"/console/inspections/{LATE_VISIT}")
+
+
+def close(browse: Callable, api: Callable, who: str) -> None:
+    """Complete the visit, as a user of the console or by the service key."""
+    if who == "service":
+        done = api(who).rpc("close_visit", {"p_inspection_id": VISIT, "p_status": "completed"})
+        assert done.status == 200
+    else:
+        assert browse(who).fill_in(f"{PAGE}/close_visit", {"status": "completed"}).status_code == 303
+
+
+BY_MIA = "Completed by Mia (inspector: Ivo Kral) on 10 Mar 2026, 12:00 UTC."
+BY_ROOT = "Completed by Root on 10 Mar 2026, 12:00 UTC."
+BY_ANOTHER = "Completed by another user on 10 Mar 2026, 12:00 UTC."
+VISITED = "Completed. Visited on 10 Mar 2026."
+
+
+@pytest.mark.parametrize(("closer", "texts"), [("mia", (BY_MIA, BY_MIA)), ("root", (BY_ROOT, BY_ANOTHER)),
+                                           ("service", (BY_ANOTHER, BY_ANOTHER))])  # fmt: skip
+def test_closer_is_named_to_who_reads_the_user(browse: Callable, api: Callable, closer: str, texts: tuple) -> None:
+    """A client admin of another client, who reads the visit by a grant, learns no more than a manager."""
+    grant = {"admin_id": BOB, "inspection_id": VISIT}
+    assert api("service").post("/client_admin_inspection_access", grant).status == 201
+    close(browse, api, closer)
+
+    for who, text in zip(("root", "ada", "bob", "mia"), (*texts, VISITED, VISITED), strict=True):
+        assert f"This visit is closed: {text}" in browse(who).page(PAGE), who
+
+
+def test_deletion_of_a_hidden_user_changes_no_page(browse: Callable, api: Callable) -> None:
+    """Else the text would tell a deleted user from a hidden one, and from the service key."""
+    close(browse, api, "root")
+    ada = browse("ada")
+    before = ada.page(PAGE).partition("This visit is closed")[2].partition("</p>")[0]
+    new = {"email": "new@example.com", "name": "New", "role": "super_admin"}
+    assert api("service").post("/users", new).status == 201
+
+    assert api("service").delete(f"/users?id=eq.{ROOT}").status == 204
+
+    assert ada.page(PAGE).partition("This visit is closed")[2].partition("</p>")[0] == before
+    assert f": {BY_ANOTHER}" in before
+
+
+def test_restored_visit_is_closed_by_who_restored_it(browse: Callable, api: Callable) -> None:
+    ada = browse("ada")
+    close(browse, api, "mia")
+    page = ada.page(ada.fill_in(f"{PAGE}/delete", {}).headers["Location"])
+    path = re.search(r'action="(/console/audit_log/\d+/undo)"', page)
+    assert path is not None
+    assert ada.client.post(path[1], data=Form(page, path[1]).with_({})).status_code == 303
+
+    assert f"This visit is closed: {BY_MIA.replace('Mia (inspector: Ivo Kral)', 'Ada')}" in ada.page(PAGE)
 
 
 def test_close_form_of_a_closed_visit_does_not_open(browse: Callable) -> None:

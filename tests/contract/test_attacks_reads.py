@@ -79,6 +79,7 @@ HIDDEN_TABLES = [
     "credentials",
     "sessions",
     "refresh_tokens",
+    "visit_closings",
 ]
 
 

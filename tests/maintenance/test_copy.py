@@ -9,10 +9,12 @@ from engine.interface import database as transaction
 from engine.maintenance import import_export
 from engine.open import database
 from engine.storage.sqlite import driver
-from tests.conftest import MOE
+from tests.conftest import MOE, ROOT
 from tests.support import databases
 from tests.support.applications import open_app
 from tests.support.signin import ORIGIN, Service, open_service
+
+CLOSINGS = "SELECT inspection_id, closed_at, closed_by FROM visit_closings"
 
 
 def invoke(app: object, *words: str) -> object:
@@ -55,6 +57,7 @@ def test_negative_zero_is_copied_and_exported_as_zero(service: Service, tmp_path
 def test_a_copy_keeps_sessions_passwords_and_sequences(service: Service, tmp_path: pathlib.Path) -> None:
     session = service.sign_in("moe")
     root = service.api("root")
+    assert root.patch("/inspections?id=eq.3", {"status": "failed"}).status == 204
     last = root.post("/clients", {"name": "Gone"}, prefer="return=representation").json[0]["id"]
     assert root.delete(f"/clients?id=eq.{last}").status == 204
     there = tmp_path / "there.db"
@@ -69,6 +72,8 @@ def test_a_copy_keeps_sessions_passwords_and_sequences(service: Service, tmp_pat
     assert made.json[0]["id"] == last + 1
     assert copied.sql("SELECT DISTINCT user_id FROM sessions WHERE user_id = ?", MOE) == [(MOE,)]
     assert copied.api("root").get("/audit_log?action=eq.sign_in&limit=1").json
+    assert copied.sql(CLOSINGS) == service.sql(CLOSINGS)
+    assert str(copied.sql(CLOSINGS)[0][2]) == ROOT
 
 
 def test_a_target_with_rows_is_refused(service: Service, tmp_path: pathlib.Path) -> None:

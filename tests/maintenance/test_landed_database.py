@@ -72,13 +72,55 @@ def displays_by_maker() -> Iterator[str]:
             yield f"INSERT INTO audit_log (at, actor_id, action, relation, row_key, before, after) VALUES ({texts})"
 
 
+CLOSED = ("update", '{"status": "scheduled"}', '{"status": "failed"}')
+MADE_ONCE, MADE_AGAIN = (f'{{"status": "failed", "created_at": "{day}"}}' for day in ("2026-01-01", "2026-01-02"))
+CLOSERS: dict[int, tuple[list[tuple[str | None, str, str | None, str | None]], int | None, str | None]] = {
+    60: ([], None, None),
+    61: ([(MOE, *CLOSED)], 0, MOE),
+    62: ([(None, *CLOSED)], 0, None),
+    63: ([(NOBODY, *CLOSED)], 0, None),
+    64: ([(MOE, "insert", None, MADE_ONCE)], 0, MOE),
+    65: ([(MOE, *CLOSED), (MIA, "update", '{"notes": "a"}', '{"notes": "b"}')], 0, MOE),
+    66: ([(MOE, *CLOSED), (MOE, "update", '{"status": "failed"}', '{"status": "scheduled"}'), (MIA, *CLOSED)], 2, MIA),
+    67: ([(MOE, *CLOSED), (MIA, "update", '{"status": "failed"}', '{"status": "completed"}')], 0, MOE),
+    68: ([(MOE, *CLOSED), (MIA, "delete", MADE_ONCE, None), (MIA, "insert", None, MADE_ONCE)], 0, MOE),
+    69: ([(MOE, *CLOSED), (MIA, "delete", MADE_ONCE, None), (MIA, "insert", None, MADE_AGAIN)], 2, MIA),
+}
+"""By failed visit: entries of the audit log (actor, action, before, after), the one that closed it, and its user."""
+
+
+PAUSE_AND_RESUME = {
+    "sqlite": (
+        "DELETE FROM audit_context",
+        "INSERT INTO audit_context (one, at) VALUES (1, '2026-01-05T12:10:00+00:00')",
+    ),
+    "postgresql": tuple(f"SELECT set_config('walkthrough.audit', '{state}', true)" for state in ("off", "")),
+}
+
+
+def visits_by_closer() -> Iterator[str]:
+    """Yield the statements that add a failed visit of each case to the database."""
+    pause, resume = PAUSE_AND_RESUME[ENGINE]
+    for key, (entries, _, _) in CLOSERS.items():
+        yield pause
+        yield (
+            "INSERT INTO inspections (id, building_id, inspection_type, status, created_at, updated_at, client_id)"
+            f" VALUES ({key}, 6, 'annual', 'failed', '2026-01-01T00:00:00+00:00', '2026-01-01T00:00:00+00:00', 1)"
+        )
+        yield resume
+        for minute, (actor, action, before, after) in enumerate(entries):
+            values = (f"2026-01-05T12:2{minute}:00+00:00", actor, action, "inspections", str(key), before, after)
+            texts = ", ".join("NULL" if each is None else f"'{each}'" for each in values)
+            yield f"INSERT INTO audit_log (at, actor_id, action, relation, row_key, before, after) VALUES ({texts})"
+
+
 class LandedDatabase:
     """The service over the migrated database, and the rows as they were before."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.file = folder / "landed.db"
         script = (LANDED / f"{ENGINE}.sql").read_text(encoding="utf-8")
-        more = "".join(f"{each};\n" for each in displays_by_maker())
+        more = "".join(f"{each};\n" for each in (*displays_by_maker(), *visits_by_closer()))
         if databases.SERVER is None:
             with closing(driver.connect(str(self.file))) as connection:
                 connection.executescript(script + more)
@@ -159,6 +201,20 @@ def test_maker_of_a_display_becomes_a_column(landed: LandedDatabase) -> None:
     makers = {row["name"]: row["created_by"] for row in landed.after["tokens"] if row["use"] == "display"}
 
     assert makers == {name: maker for name, (_, maker) in MAKERS.items()} | {"Hall": ADA}
+
+
+def test_closer_of_a_visit_becomes_a_column(landed: LandedDatabase) -> None:
+    closings = {row.pop("inspection_id"): row for row in landed.after["visit_closings"]}
+
+    assert closings == {
+        10: {"closed_at": "2026-01-05T12:01:00+00:00", "closed_by": ROOT},
+        12: {"closed_at": "2026-01-05T12:02:00+00:00", "closed_by": ROOT},
+        **{
+            key: {"closed_at": f"2026-01-05T12:2{minute}:00+00:00", "closed_by": closer}
+            for key, (_, minute, closer) in CLOSERS.items()
+            if minute is not None
+        },
+    }
 
 
 def test_displays_of_before_keep_what_they_show(landed: LandedDatabase) -> None:

@@ -22,7 +22,7 @@ SEQUENCED_TABLES = (
     "xrf_limits", "lead_standards", "schedules", "deadline_rules", "findings", "finding_events",
 )  # fmt: skip
 SIGN_IN_TABLES = ("attempts", "origins", "sessions", "tokens", "credentials")
-EMPTIED_TABLES = ("files", *SIGN_IN_TABLES)
+EMPTIED_TABLES = ("files", "visit_closings", *SIGN_IN_TABLES)
 """The tables without rows in a loaded world."""
 
 

@@ -128,6 +128,26 @@ def keys_end_with_their_creator(instance: ServiceInstance) -> None:
         instance.load(cast_world())
 
 
+def closing_follows_the_status(instance: ServiceInstance) -> None:
+    """A closing names who gave a visit its result, and goes when the visit is open again."""
+    new = {"id": 70, "building_id": 1, "inspection_type": "x", "status": "failed"}
+    try:
+        response = send(instance, "root", "POST", "/inspections", new, prefer="return=minimal")
+        expect(response.status == 201, response)
+        expect(closers(instance, 70) == [ROOT], "a new visit")
+        for who, status, expected in (("ada", "scheduled", []), ("ada", "failed", [ADA]), ("root", "failed", [ADA])):
+            response = send(instance, who, "PATCH", "/inspections?id=eq.70", {"status": status})
+            expect(response.status == 204, response)
+            expect(closers(instance, 70) == expected, (who, status))
+    finally:
+        instance.load(cast_world())
+
+
+def closers(instance: ServiceInstance, visit: int) -> list[str | None]:
+    rows = instance.direct_database.sql("SELECT closed_by FROM visit_closings WHERE inspection_id = ?", (visit,))
+    return [user if user is None else str(user) for (user,) in rows]
+
+
 def cascaded_grants_are_audited(instance: ServiceInstance) -> None:
     """Grants that a user's deletion removes have audit entries of the user's client."""
     instance.load(cast_world())
@@ -365,6 +385,7 @@ OTHER_PROBES = [
         partial(link_to_inspector_ends, deactivation),
     ),
     Probe("keys end with their creator", frozenset(("cascade", "users")), keys_end_with_their_creator),
+    Probe("a closing follows the status", frozenset(("cascade", "inspections")), closing_follows_the_status),
     Probe("cascaded grants are audited", frozenset(("cascade", "users")), cascaded_grants_are_audited),
     Probe("token claims are compared with the user", frozenset(("session",)), claims_are_compared_with_user),
     Probe("an invalid token gets no other error", frozenset(("session",)), unauthenticated_write_shows_no_other_error),

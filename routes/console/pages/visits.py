@@ -18,8 +18,9 @@ from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from access.session import current_time
-from engine.open import local_day, writing
+from engine.open import local_day, reading, writing
 from engine.query.statement import Action
+from inspections import visits
 from inspections.faults import NextVisitTouched, VisitClosed
 from models import Inspection
 from models.finding_move import UNRESOLVED
@@ -47,39 +48,36 @@ from routes.console.session.urls import console_url
 from routes.functions.rpc import FUNCTIONS
 from routes.http.faults import UnknownPath
 
-ENTRIES_READ = 100  # of the audit log, the latest first
 TAKE_BACK_TIME = datetime.timedelta(days=1)
 
 
-def closing_entry(caller: Caller, row: Row) -> Row | None:
-    """Return the entry of the audit log that closed a visit, if the caller reads the log."""
+def read_closing(caller: Caller, row: Row) -> visits.Closing | None:
+    """Return how a visit that the caller conducts was closed, for administrators."""
     if row["status"] not in CLOSED_STATUSES or not policy.may_administer(caller.role):
         return None
-    text = f"select=at,actor_id,before,after&relation=eq.inspections&row_key=eq.{row['id']}&order=id.desc"
-    for entry in queries.first_page(caller, "audit_log", text, ENTRIES_READ).rows:
-        before, after = entry["before"] or {}, entry["after"] or {}
-        if after.get("status") == row["status"] != before.get("status"):
-            return entry
-    return None
+    with reading() as transaction:
+        return visits.read_closing(transaction, row["id"])
 
 
-def closing_text(caller: Caller, row: Row, entry: Row | None) -> str:
-    """Return when and by whom a visit was closed, as far as the caller reads it; an empty text for an open visit."""
+def closing_text(caller: Caller, row: Row, closing: visits.Closing | None) -> str:
+    """Return when and by whom a visit was closed, as far as the caller reads it; an empty text for an open visit.
+
+    The service key, a deleted user and a user that the caller does not read are "another user".
+    """
     if row["status"] not in CLOSED_STATUSES:
         return ""
-    if entry is None:
+    if closing is None:
         visited = f" Visited on {long_day(row['date_visited'])}." if row["date_visited"] else ""
         return f"This visit is closed: {status(row['status'])}.{visited}"
-    names = row_choice.names_of(caller, [entry["actor_id"]])
-    by = f" by {names.get(entry['actor_id'], 'another user')}" if entry["actor_id"] else ""
-    return f"This visit is closed: {status(row['status'])}{by} on {moment(entry['at'])}."
+    name = row_choice.names_of(caller, [closing.closed_by]).get(closing.closed_by or "", "another user")
+    return f"This visit is closed: {status(row['status'])} by {name} on {moment(closing.closed_at)}."
 
 
-def may_take_back(row: Row, plan: Row | None, entry: Row | None, may_edit: bool) -> bool:
+def may_take_back(row: Row, plan: Row | None, closing: visits.Closing | None, may_edit: bool) -> bool:
     """Return whether the page offers to take the result back, for a day after it was recorded."""
-    if plan is None or entry is None or not may_edit or row["status"] not in VISIT_RESULTS:
+    if plan is None or closing is None or not may_edit or row["status"] not in VISIT_RESULTS:
         return False
-    age = current_time() - datetime.datetime.fromisoformat(entry["at"]).timestamp()
+    age = current_time() - datetime.datetime.fromisoformat(closing.closed_at).timestamp()
     return age < TAKE_BACK_TIME.total_seconds()
 
 
@@ -157,7 +155,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     case = read_case(caller, row["id"])
     plan = next((each for each in case if each["inspection_id"] == row["id"]), None)
     conducts = queries.conducts(caller, row["id"])
-    entry = closing_entry(caller, row)
+    closing = read_closing(caller, row) if conducts else None
     listed, has_more = findings_of_case(caller, row, plan["case_id"] if plan is not None else row["id"])
     table = table_of(NAME)
     forms = offered_forms(caller, row, plan, case) if conducts else []
@@ -173,8 +171,8 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "findings": listed,
         "has_more": has_more,
         "quick": quick_entry(table_of("findings"), caller, row) if adds_findings(caller, row, conducts) else None,
-        "closing": closing_text(caller, row, entry),
-        "take_back": may_take_back(row, plan, entry, may_edit),
+        "closing": closing_text(caller, row, closing),
+        "take_back": may_take_back(row, plan, closing, may_edit),
         "after_closing": next_links(caller) if conducts and row["status"] not in OPEN_STATUSES else (),
         "case": show_case(case, row["id"]) if len(case) > 1 else None,
     }
