@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -83,15 +85,30 @@ def test_claim_is_exclusive_and_ends_with_its_holder(tmp_path, monkeypatch, has_
         os.close(descriptor)
 
 
+def claim_holders(port: int) -> set[int]:
+    """Return the processes with a descriptor of a port's claim."""
+    lines = Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()
+    claims = {f"socket:[{line.split()[6]}]" for line in lines if line.endswith(f"@walkthrough:{port}")}
+    holders = set()
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # the process has ended
+            if os.readlink(descriptor) in claims:
+                holders.add(int(descriptor.parts[2]))
+    return holders
+
+
 def test_server_keeps_its_port_over_a_reload(tmp_path):
     """The server keeps its port over a reload. The workers of a killed arbiter close the port."""
+    log = tmp_path / "log"
     with serving(tmp_path) as server:
-        for number in (signal.SIGHUP, signal.SIGUSR2):
+        for number, message in ((signal.SIGHUP, "Hang up"), (signal.SIGUSR2, "USR2 is refused")):
             server.process.send_signal(number)
-            time.sleep(0.3)
+            until(lambda message=message: message in log.read_text())
             with pytest.raises(checks.PortTaken):
                 checks.PortClaims().claim([("127.0.0.1", server.port)])
         await_answer(server)
+        # A child inherits the claim, and gives it up a moment later.
+        until(lambda: claim_holders(server.port) == {server.process.pid})
 
         server.process.kill()
         server.process.wait(5)
