@@ -84,10 +84,11 @@ class Phone:
 
     def __init__(self, page: object) -> None:
         self.page, self.taps, self.loads = page, 0, 0
-        page.on("domcontentloaded", self.count_load)
+        page.on("request", self.count_load)
 
-    def count_load(self, page: object) -> None:
-        self.loads += 1
+    def count_load(self, request: object) -> None:
+        """Count a request for a page. A redirect belongs to its request."""
+        self.loads += request.is_navigation_request() and request.redirected_from is None
 
     def tap(self, target: object) -> None:
         self.taps += 1
