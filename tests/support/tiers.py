@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from tests.support import databases
 
@@ -29,6 +30,37 @@ FOLDER_MARKS = {
 }
 """The marks of all tests in a folder. Tests with the mark `server` have a database."""
 
+SPLIT_FILES = (
+    "tests/safety/test_policy_mutants.py",
+    "tests/safety/test_schemathesis.py",
+    "tests/console/test_browser_pages.py",
+)
+"""The files whose tests run in several processes: each test takes a minute or more."""
+
+LONGEST_FILES = (
+    *SPLIT_FILES,
+    "tests/docs/test_extending.py",
+)
+"""The files that begin first, so that no process waits for them at the end."""
+
+
+class FilesToProcesses(LoadFileScheduling):
+    """Give each process whole files, except SPLIT_FILES."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file in SPLIT_FILES else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FilesToProcesses | None:
+    return FilesToProcesses(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def place_of(item: pytest.Item) -> int:
+    file = item.nodeid.partition("::")[0]
+    return LONGEST_FILES.index(file) if file in LONGEST_FILES else len(LONGEST_FILES)
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -47,4 +79,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("long") or (commit_only and item.get_closest_marker("slow"))
     }  # fmt: skip
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    items[:] = sorted((item for item in items if item not in left_out), key=place_of)
