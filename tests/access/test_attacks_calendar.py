@@ -1,5 +1,4 @@
-"""Attack catalogue, T18: calendar links. Each test has its number in the catalogue."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, T18: calendar links. Marks name the entries."""
 
 import json
 import logging
@@ -20,11 +19,13 @@ def feeds(world: Callable) -> Feeds:
 
 
 @pytest.mark.parametrize("token", ["x", "wtc_", "%00", "wtc_" + "A" * 10_000, "é"])
-def test_T18_malformed_link_answers_as_an_unknown_one(feeds: Feeds, token: str) -> None:
+@pytest.mark.attack(entry="T18")
+def test_malformed_link_answers_as_an_unknown_one(feeds: Feeds, token: str) -> None:
     assert feeds.get(f"/calendar/{token}.ics").status in (400, 404)
 
 
-def test_T18_token_of_a_link_opens_nothing_else(feeds: Feeds) -> None:
+@pytest.mark.attack(entry="T18")
+def test_token_of_a_link_opens_nothing_else(feeds: Feeds) -> None:
     token = feeds.link("ada").removeprefix("/calendar/").removesuffix(".ics")
 
     for headers in ({"apikey": token}, {"Authorization": f"Bearer {token}"}):
@@ -32,14 +33,16 @@ def test_T18_token_of_a_link_opens_nothing_else(feeds: Feeds) -> None:
         assert {each.status for each in answers} <= {401, 403}
 
 
-def test_T18_api_key_and_token_open_no_calendar(feeds: Feeds) -> None:
+@pytest.mark.attack(entry="T18")
+def test_api_key_and_token_open_no_calendar(feeds: Feeds) -> None:
     made = feeds.api("ada").post("/auth/v1/user/api_keys", {"name": "Script"}).json["key"]
 
     assert feeds.get(f"/calendar/{made}.ics").status == 404
     assert feeds.api("ada").get("/calendar/x.ics").status == 404
 
 
-def test_T18_guesses_are_limited_by_their_origin(feeds: Feeds) -> None:
+@pytest.mark.attack(entry="T18")
+def test_guesses_are_limited_by_their_origin(feeds: Feeds) -> None:
     link = feeds.link("ada")
     guesses = [feeds.get(f"/calendar/wtc_{number:043}.ics") for number in range(password.ORIGIN_ATTEMPTS_MAX)]
     assert {each.status for each in guesses} == {404}
@@ -53,7 +56,8 @@ def test_T18_guesses_are_limited_by_their_origin(feeds: Feeds) -> None:
     assert feeds.get(f"/calendar/wtc_{'A' * 43}.ics").status == 404
 
 
-def test_T18_only_the_digest_is_stored(feeds: Feeds) -> None:
+@pytest.mark.attack(entry="T18")
+def test_only_the_digest_is_stored(feeds: Feeds) -> None:
     token = feeds.link("ada").removeprefix("/calendar/").removesuffix(".ics")
 
     with feeds.stored.reading() as transaction:
@@ -63,9 +67,8 @@ def test_T18_only_the_digest_is_stored(feeds: Feeds) -> None:
     assert "create_api_key" in stored
 
 
-def test_T18_log_and_archive_hold_no_token(
-    feeds: Feeds, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.attack(entry="T18")
+def test_log_and_archive_hold_no_token(feeds: Feeds, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
     link = feeds.link("ada")
     secret = link.removeprefix("/calendar/wtc_").removesuffix(".ics")
     paths = (
@@ -93,7 +96,8 @@ def test_T18_log_and_archive_hold_no_token(
 
 
 @pytest.mark.parametrize("other_user", [None, MOE])
-def test_T18_link_ends_when_its_inspector_is_unlinked(feeds: Feeds, other_user: str | None) -> None:
+@pytest.mark.attack(entry="T18")
+def test_link_ends_when_its_inspector_is_unlinked(feeds: Feeds, other_user: str | None) -> None:
     link, of_admin = feeds.link("mia", is_inspector=True), feeds.link("ada")
     assert feeds.get(link).status == 200
 
@@ -126,7 +130,8 @@ def delete_inspector(feeds: Feeds) -> None:
 
 
 @pytest.mark.parametrize("end", [unlink, upsert_unlinked, link_another, delete_inspector])
-def test_T18_linking_the_user_again_revives_no_old_link(feeds: Feeds, end: Callable[[Feeds], None]) -> None:
+@pytest.mark.attack(entry="T18")
+def test_linking_the_user_again_revives_no_old_link(feeds: Feeds, end: Callable[[Feeds], None]) -> None:
     link, of_admin = feeds.link("mia", is_inspector=True), feeds.link("ada")
 
     end(feeds)
@@ -137,7 +142,8 @@ def test_T18_linking_the_user_again_revives_no_old_link(feeds: Feeds, end: Calla
     assert feeds.get(feeds.link("mia", is_inspector=True)).status == 200
 
 
-def test_T18_link_stays_with_other_changes_of_its_inspector(feeds: Feeds) -> None:
+@pytest.mark.attack(entry="T18")
+def test_link_stays_with_other_changes_of_its_inspector(feeds: Feeds) -> None:
     link = feeds.link("mia", is_inspector=True)
 
     assert feeds.api("root").patch(f"/inspectors?id=eq.{IVO}", {"name": "Ivo", "user_id": MIA}).status == 204
@@ -147,7 +153,8 @@ def test_T18_link_stays_with_other_changes_of_its_inspector(feeds: Feeds) -> Non
 
 
 @pytest.mark.parametrize("who", ["mia", "ada"])
-def test_T18_link_is_suspended_with_its_owner(feeds: Feeds, who: str) -> None:
+@pytest.mark.attack(entry="T18")
+def test_link_is_suspended_with_its_owner(feeds: Feeds, who: str) -> None:
     link = feeds.link(who, is_inspector=who == "mia")
     owner = f"/auth/v1/admin/users/{CAST[who].id}"
 

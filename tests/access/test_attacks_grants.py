@@ -1,9 +1,8 @@
-"""Attack catalogue, group G: grants. Each test has its number in the catalogue.
+"""Attack catalogue, group G: grants. Marks name the entries.
 
 Functions (G06 to G09, G11 to G13, G15) stand in test_attacks_functions.py, G10 between two workers in
 tests/contract/test_attacks_concurrency.py.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
 from pathlib import Path
@@ -33,14 +32,16 @@ TO_MANAGERS = "client_manager_building_access"
 TO_ADMINS = ("client_admin_building_access", "client_admin_inspection_access")
 
 
-def test_G01_manager_cannot_grant(api: Callable) -> None:
+@pytest.mark.attack(entry="G01")
+def test_manager_cannot_grant(api: Callable) -> None:
     response = api("moe").post(f"/{TO_MANAGERS}", {"manager_id": MOE, "building_id": 2})
 
     assert response.refusal == privilege(TO_MANAGERS)
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
 
-def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> None:
+@pytest.mark.attack(entry="G02")
+def test_admin_cannot_grant_buildings_of_another_client(api: Callable) -> None:
     before = dump(api)
     pairs = [(MOE, 4), (MOE, 5), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
@@ -54,7 +55,8 @@ def test_G02_admin_cannot_grant_buildings_of_another_client(api: Callable) -> No
     assert dump(api) == before
 
 
-def test_G02_admin_cannot_grant_inspections_of_another_client(api: Callable) -> None:
+@pytest.mark.attack(entry="G02")
+def test_admin_cannot_grant_inspections_of_another_client(api: Callable) -> None:
     table = "client_manager_inspection_access"
     pairs = [(MOE, 6), (MOE, 8), (MAX, 1), (UNKNOWN_USER_ID, 1), (MOE, 999), (BOB, 1)]
 
@@ -69,7 +71,8 @@ def test_G02_admin_cannot_grant_inspections_of_another_client(api: Callable) -> 
 
 @pytest.mark.parametrize("table", TO_ADMINS)
 @pytest.mark.parametrize("method", ["POST", "PATCH", "DELETE"])
-def test_G03_only_super_admins_grant_to_admins(api: Callable, method: str, table: str) -> None:
+@pytest.mark.attack(entry="G03")
+def test_only_super_admins_grant_to_admins(api: Callable, method: str, table: str) -> None:
     target = "building_id" if "building" in table else "inspection_id"
     before = dump(api)
 
@@ -89,7 +92,8 @@ def test_G03_only_super_admins_grant_to_admins(api: Callable, method: str, table
         (TO_MANAGERS, {"manager_id": UNKNOWN_USER_ID, "building_id": 2}),
     ],
 )
-def test_G03_grantee_has_the_tables_role(api: Callable, table: str, body: dict) -> None:
+@pytest.mark.attack(entry="G03")
+def test_grantee_has_the_tables_role(api: Callable, table: str, body: dict) -> None:
     before = dump(api)
 
     response = api("root").post(f"/{table}", body)
@@ -114,9 +118,8 @@ SIGNATURES = [
 
 
 @pytest.mark.parametrize(("who", "signed", "kept"), SIGNATURES)
-def test_G04_only_a_super_admin_sets_another_grantor(
-    api: Callable, who: str, signed: str | None, kept: str | None
-) -> None:
+@pytest.mark.attack(entry="G04")
+def test_only_a_super_admin_sets_another_grantor(api: Callable, who: str, signed: str | None, kept: str | None) -> None:
     body = {"manager_id": MIA, "building_id": 2, **({"assigned_by": signed} if signed else {})}
 
     response = api(who).post(f"/{TO_MANAGERS}", body)
@@ -129,14 +132,16 @@ def test_G04_only_a_super_admin_sets_another_grantor(
 
 
 @pytest.mark.parametrize(("signed", "status"), [(ADA, 204), (None, 204), (ROOT, 403), (MOE, 403), (MIA, 403)])
-def test_G04_patch_sets_the_caller_or_null_as_grantor(api: Callable, signed: str | None, status: int) -> None:
+@pytest.mark.attack(entry="G04")
+def test_patch_sets_the_caller_or_null_as_grantor(api: Callable, signed: str | None, status: int) -> None:
     response = api("ada").patch(f"/{TO_MANAGERS}?manager_id=eq.{MOE}", {"assigned_by": signed})
 
     assert response.status == status
     assert status == 204 or response.refusal == rule(TO_MANAGERS)
 
 
-def test_G05_admin_revokes_all_grants_of_a_manager(api: Callable) -> None:
+@pytest.mark.attack(entry="G05")
+def test_admin_revokes_all_grants_of_a_manager(api: Callable) -> None:
     api("root").post(f"/{TO_MANAGERS}", {"manager_id": MIA, "building_id": 2})
     assert ids(api("mia").get("/buildings?select=id")) == {2}
 
@@ -146,7 +151,8 @@ def test_G05_admin_revokes_all_grants_of_a_manager(api: Callable) -> None:
     assert api("mia").get("/buildings").json == []
 
 
-def test_G10_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
+@pytest.mark.attack(entry="G10")
+def test_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
     assert ids(api("moe").get("/buildings?select=id")) == {1}
 
     api("ada").delete(f"/{TO_MANAGERS}?manager_id=eq.{MOE}")
@@ -155,7 +161,8 @@ def test_G10_revocation_takes_effect_at_the_next_request(api: Callable) -> None:
 
 
 @pytest.mark.sqlite("the rows are inserted without the triggers of a file")
-def test_G14_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_file: Path, tmp_path: Path) -> None:
+@pytest.mark.attack(entry="G14")
+def test_grant_to_a_user_of_another_role_has_no_effect_and_is_reported(base_file: Path, tmp_path: Path) -> None:
     """An old file may have such rows. The test drops the triggers that refuse them, and inserts them."""
     file = tmp_path / "planted.db"
     databases.copy(base_file, file)

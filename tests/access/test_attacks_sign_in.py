@@ -1,5 +1,4 @@
-"""Attack catalogue, group L to L06: sign-in. Each test has its number in the catalogue."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group L to L06: sign-in. Marks name the entries."""
 
 import pathlib
 import statistics
@@ -32,9 +31,8 @@ def same(*responses: Response) -> bool:
 # L01: responses do not reveal which users exist
 
 
-def test_L01_wrong_password_has_one_response_for_known_unknown_disabled_and_passwordless_users(
-    service: Service,
-) -> None:
+@pytest.mark.attack(entry="L01")
+def test_wrong_password_has_one_response_for_known_unknown_disabled_and_passwordless_users(service: Service) -> None:
     service.api("root").put(f"{ADMIN}/{MIA}", {"ban_duration": "1h"})
 
     answers = [
@@ -47,7 +45,8 @@ def test_L01_wrong_password_has_one_response_for_known_unknown_disabled_and_pass
     assert answers[0].json["message"] == "Invalid login credentials"
 
 
-def test_L01_unknown_user_costs_one_hash_like_a_known_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.attack(entry="L01")
+def test_unknown_user_costs_one_hash_like_a_known_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     verify = password.HASHER.verify
     monkeypatch.setattr(
@@ -64,7 +63,8 @@ def test_L01_unknown_user_costs_one_hash_like_a_known_one(service: Service, monk
     assert len(costs) == 1
 
 
-def test_L01_known_and_unknown_take_the_same_processor_time(service: Service) -> None:
+@pytest.mark.attack(entry="L01")
+def test_known_and_unknown_take_the_same_processor_time(service: Service) -> None:
     """A leak shows in every round, unlike other load of the machine."""
     assert any(difference_of_medians(service) <= 0.10 for _ in range(4))
 
@@ -85,14 +85,16 @@ def difference_of_medians(service: Service) -> float:
 # L02, L03, L04, L05, L06: guessing
 
 
-def test_L02_one_hash_at_a_time_and_reads_continue_meanwhile(service: Service) -> None:
+@pytest.mark.attack(entry="L02")
+def test_one_hash_at_a_time_and_reads_continue_meanwhile(service: Service) -> None:
     with password.HASHING_SLOTS:
         waiting = service.try_password(EMAILS["moe"], PASSWORDS["moe"])
 
     assert error(waiting) == (429, "over_request_rate_limit")
 
 
-def test_L03_limit_of_10_failures_survives_a_restart_and_expires(service: Service) -> None:
+@pytest.mark.attack(entry="L03")
+def test_limit_of_10_failures_survives_a_restart_and_expires(service: Service) -> None:
     for _ in range(10):
         assert service.try_password(EMAILS["moe"], "wrong").status == 400
     restarted = Service(open_app(service.file), service.file)
@@ -106,7 +108,8 @@ def test_L03_limit_of_10_failures_survives_a_restart_and_expires(service: Servic
     assert restarted.sql("SELECT count(*) FROM attempts") == [(0,)]
 
 
-def test_L03_unknown_account_is_limited_with_the_same_response(service: Service) -> None:
+@pytest.mark.attack(entry="L03")
+def test_unknown_account_is_limited_with_the_same_response(service: Service) -> None:
     for email, origin in ((EMAILS["moe"], ORIGIN), ("ghost@acme.example", OTHER_ORIGIN)):
         for _ in range(10):
             service.try_password(email, "wrong", origin)
@@ -118,7 +121,8 @@ def test_L03_unknown_account_is_limited_with_the_same_response(service: Service)
     assert same(known, invented)
 
 
-def test_L03_101st_failure_from_an_origin_is_refused(service: Service) -> None:
+@pytest.mark.attack(entry="L03")
+def test_101st_failure_from_an_origin_is_refused(service: Service) -> None:
     service.sql(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)"
         " INSERT INTO attempts (kind, subject, origin, at)"
@@ -130,7 +134,8 @@ def test_L03_101st_failure_from_an_origin_is_refused(service: Service) -> None:
     assert service.try_password(EMAILS["moe"], PASSWORDS["moe"], OTHER_ORIGIN).status == 200
 
 
-def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
+@pytest.mark.attack(entry="L04")
+def test_40_concurrent_attempts_on_two_workers_cause_10_hashes(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two applications on one file stand for two workers (figure 27).
@@ -167,14 +172,16 @@ def test_L04_40_concurrent_attempts_on_two_workers_cause_10_hashes(
     "written",
     ["MOE@acme.example", " moe@acme.example", "moe@acme.example\t", "ｍｏｅ@acme.example", "moe＠acme.example"],
 )
-def test_L05_all_spellings_of_an_email_share_one_limit(service: Service, written: str) -> None:
+@pytest.mark.attack(entry="L05")
+def test_all_spellings_of_an_email_share_one_limit(service: Service, written: str) -> None:
     for _ in range(10):
         service.try_password(written, "wrong")
 
     assert service.try_password(EMAILS["moe"], PASSWORDS["moe"]).status == 429
 
 
-def test_L05_forged_forwarded_addresses_share_one_limit(service: Service) -> None:
+@pytest.mark.attack(entry="L05")
+def test_forged_forwarded_addresses_share_one_limit(service: Service) -> None:
     for number in range(10):
         service.token(
             "password",
@@ -188,7 +195,8 @@ def test_L05_forged_forwarded_addresses_share_one_limit(service: Service) -> Non
 
 
 @pytest.mark.parametrize("given", ["", "x" * 1_025, "é" * 513, "x" * 15_000])
-def test_L06_invalid_password_is_refused_before_it_is_hashed(
+@pytest.mark.attack(entry="L06")
+def test_invalid_password_is_refused_before_it_is_hashed(
     service: Service, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     def never(*_: object) -> None:
@@ -203,7 +211,8 @@ def test_L06_invalid_password_is_refused_before_it_is_hashed(
     assert service.api("root").post(ADMIN, {"email": "e@x.example", "role": "super_admin", **body}).status == 422
 
 
-def test_L06_new_hash_parameters_apply_at_the_next_sign_in(service: Service) -> None:
+@pytest.mark.attack(entry="L06")
+def test_new_hash_parameters_apply_at_the_next_sign_in(service: Service) -> None:
     weak = password.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORDS["moe"])
     service.sql("UPDATE credentials SET password_hash = ? WHERE user_id = ?", weak, MOE)
 

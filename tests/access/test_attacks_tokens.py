@@ -1,9 +1,8 @@
-"""Attack catalogue, group T: tokens and keys. Each test has its number in the catalogue.
+"""Attack catalogue, group T: tokens and keys. Marks name the entries.
 
 test_hostile_tokens.py tests each kind of hostile token (T01 to T08). This file tests limits, ignored fields, and tokens
 after a sign-out, a new password or a change of keys.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import json
 import pathlib
@@ -47,7 +46,8 @@ def sessionless(who: str = MOE, **more: object) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
-def test_T01_scheme_is_accepted_in_any_case(service: Service, scheme: str) -> None:
+@pytest.mark.attack(entry="T01")
+def test_scheme_is_accepted_in_any_case(service: Service, scheme: str) -> None:
     response = service.api("nobody").get("/buildings?select=id", headers={"Authorization": f"{scheme} {sessionless()}"})
 
     assert response.json == [{"id": 1}]
@@ -65,9 +65,8 @@ def test_T01_scheme_is_accepted_in_any_case(service: Service, scheme: str) -> No
         pytest.param({"nbf": 6}, 401, id="good-in-6-s"),
     ],
 )
-def test_T04_leeway_is_5_s_for_iat_and_nbf_and_0_for_exp(
-    service: Service, claims: dict[str, float], status: int
-) -> None:
+@pytest.mark.attack(entry="T04")
+def test_leeway_is_5_s_for_iat_and_nbf_and_0_for_exp(service: Service, claims: dict[str, float], status: int) -> None:
     now = int(time.time())
     service.app.extensions["walkthrough.clock"] = lambda: now + 0.9
     moved = {name: now + seconds for name, seconds in claims.items()}
@@ -78,7 +77,8 @@ def test_T04_leeway_is_5_s_for_iat_and_nbf_and_0_for_exp(
     assert status == 200 or response.code == "PGRST303"
 
 
-def test_T06_key_named_in_a_header_is_ignored(service: Service) -> None:
+@pytest.mark.attack(entry="T06")
+def test_key_named_in_a_header_is_ignored(service: Service) -> None:
     claims = claims_of(MOE, "client_manager", 1)
     headers = {"kid": "../../dev/null", "jku": "https://evil.example", "x5u": "https://evil.example"}
 
@@ -87,7 +87,8 @@ def test_T06_key_named_in_a_header_is_ignored(service: Service) -> None:
     assert response.json == [{"id": 1}]
 
 
-def test_T08_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
+@pytest.mark.attack(entry="T08")
+def test_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
     lifted = {"role": "super_admin", "client_id": 2}
     token = sessionless(user_metadata=lifted, app_metadata=lifted, user_role="super_admin", claims=lifted)
 
@@ -97,7 +98,8 @@ def test_T08_role_elsewhere_in_the_token_is_ignored(service: Service) -> None:
     assert service.api(token=token).delete("/buildings?id=eq.1").status == 403
 
 
-def test_T07_all_errors_of_the_tokens_user_share_one_text(service: Service) -> None:
+@pytest.mark.attack(entry="T07")
+def test_all_errors_of_the_tokens_user_share_one_text(service: Service) -> None:
     kinds = ("user-unknown", "role-of-another", "client-of-another", "session-unknown", "role-unknown")
     answers = {service.api(token=KINDS[kind][1]()).get("/buildings").whole[2] for kind in kinds}
     service.sql(
@@ -123,7 +125,8 @@ def test_T07_all_errors_of_the_tokens_user_share_one_text(service: Service) -> N
         pytest.param("put", "/buildings?id=eq.1", {"id": 2}, id="another-key"),
     ],
 )
-def test_T07_refused_token_takes_precedence_over_errors_of_a_write(
+@pytest.mark.attack(entry="T07")
+def test_refused_token_takes_precedence_over_errors_of_a_write(
     service: Service, method: str, path: str, body: object
 ) -> None:
     answer = getattr(service.api(token=KINDS["user-unknown"][1]()), method)(path, body)
@@ -132,7 +135,8 @@ def test_T07_refused_token_takes_precedence_over_errors_of_a_write(
     assert answer.json["code"] == "PGRST303"
 
 
-def test_T07_caller_of_a_previous_request_is_not_reused(service: Service) -> None:
+@pytest.mark.attack(entry="T07")
+def test_caller_of_a_previous_request_is_not_reused(service: Service) -> None:
     """Requests inside an open application context share its state."""
     with service.app.app_context():
         assert service.api(token=sessionless()).get("/buildings").status == 200
@@ -142,7 +146,8 @@ def test_T07_caller_of_a_previous_request_is_not_reused(service: Service) -> Non
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])
-def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(service: Service, scope: str) -> None:
+@pytest.mark.attack(entry="T09")
+def test_signed_out_token_is_refused_at_the_next_request_by_every_worker(service: Service, scope: str) -> None:
     token = service.sign_in("moe")["access_token"]
     other_worker = Service(open_app(service.file), service.file)
     assert not is_dead(other_worker, token)
@@ -161,7 +166,8 @@ def test_T09_signed_out_token_is_refused_at_the_next_request_by_every_worker(ser
         pytest.param({"app_metadata": {"client_id": 2}}, id="client"),
     ],
 )
-def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(service: Service, change: dict) -> None:
+@pytest.mark.attack(entry="T09")
+def test_new_password_role_or_client_ends_session_and_sessionless_tokens(service: Service, change: dict) -> None:
     session, loose = service.sign_in("moe"), sessionless()
 
     assert service.api("root").put(f"/auth/v1/admin/users/{MOE}", change).status == 200
@@ -172,7 +178,8 @@ def test_T09_new_password_role_or_client_ends_session_and_sessionless_tokens(ser
 
 
 @pytest.mark.parametrize("users_path", ["/users", "/auth/v1/admin/users"])
-def test_T09_new_user_of_the_same_id_revives_no_token(service: Service, users_path: str) -> None:
+@pytest.mark.attack(entry="T09")
+def test_new_user_of_the_same_id_revives_no_token(service: Service, users_path: str) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     root = service.api("root")
     assert root.delete(f"/users?id=eq.{MOE}").status == 204
@@ -188,7 +195,8 @@ def test_T09_new_user_of_the_same_id_revives_no_token(service: Service, users_pa
     assert is_dead(service, loose)
 
 
-def test_T09_role_changed_back_revives_no_token(service: Service) -> None:
+@pytest.mark.attack(entry="T09")
+def test_role_changed_back_revives_no_token(service: Service) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     for role in ("client_admin", "client_manager"):
         service.api("root").put(f"/auth/v1/admin/users/{MOE}", {"app_metadata": {"role": role}})
@@ -197,7 +205,8 @@ def test_T09_role_changed_back_revives_no_token(service: Service) -> None:
     assert is_dead(service, loose)
 
 
-def test_T10_token_without_a_session_ends_at_a_global_sign_out(service: Service) -> None:
+@pytest.mark.attack(entry="T10")
+def test_token_without_a_session_ends_at_a_global_sign_out(service: Service) -> None:
     old = sessionless(iat=int(time.time()) - 60)
     undated = sign({k: v for k, v in claims_of(MOE, "client_manager", 1).items() if k != "iat"})
     assert not is_dead(service, old)
@@ -212,7 +221,8 @@ def test_T10_token_without_a_session_ends_at_a_global_sign_out(service: Service)
     assert not is_dead(service, sessionless(iat=int(time.time()) + 2))
 
 
-def test_T10_sign_out_of_others_keeps_tokens_without_a_session(service: Service) -> None:
+@pytest.mark.attack(entry="T10")
+def test_sign_out_of_others_keeps_tokens_without_a_session(service: Service) -> None:
     token = service.sign_in("moe")["access_token"]
 
     service.api(token=token).post("/auth/v1/logout?scope=others")
@@ -220,7 +230,8 @@ def test_T10_sign_out_of_others_keeps_tokens_without_a_session(service: Service)
     assert not is_dead(service, sessionless())
 
 
-def test_T11_refresh_and_access_tokens_are_not_interchangeable(service: Service) -> None:
+@pytest.mark.attack(entry="T11")
+def test_refresh_and_access_tokens_are_not_interchangeable(service: Service) -> None:
     session = service.sign_in("moe")
 
     assert service.api(token=session["refresh_token"]).get("/buildings").code == "PGRST301"
@@ -228,7 +239,8 @@ def test_T11_refresh_and_access_tokens_are_not_interchangeable(service: Service)
     assert error(service.refresh(session["access_token"])) == (400, "refresh_token_not_found")
 
 
-def test_T12_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_session(service: Service) -> None:
+@pytest.mark.attack(entry="T12")
+def test_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_session(service: Service) -> None:
     session = service.sign_in("moe")
     first = session["refresh_token"]
     second = service.refresh(first).json["refresh_token"]
@@ -244,13 +256,15 @@ def test_T12_reused_refresh_token_returns_the_newest_and_an_older_one_ends_the_s
 
 
 @pytest.mark.parametrize("scope", ["local", "others"])
-def test_T13_sign_out_without_a_session_is_an_error(service: Service, scope: str) -> None:
+@pytest.mark.attack(entry="T13")
+def test_sign_out_without_a_session_is_an_error(service: Service, scope: str) -> None:
     response = service.api("moe").post(f"/auth/v1/logout?scope={scope}")
 
     assert error(response) == (403, "session_not_found")
 
 
-def test_T14_new_key_signs_and_both_keys_verify_until_the_old_one_is_removed(
+@pytest.mark.attack(entry="T14")
+def test_new_key_signs_and_both_keys_verify_until_the_old_one_is_removed(
     service: Service, tmp_path: pathlib.Path
 ) -> None:
     session = service.sign_in("moe")
@@ -278,12 +292,14 @@ def test_T14_new_key_signs_and_both_keys_verify_until_the_old_one_is_removed(
         pytest.param({"ANON_KEY": SECRET_KEY}, id="anon-is-secret"),
     ],
 )
-def test_T15_weak_or_equal_keys_prevent_the_start(tmp_path: pathlib.Path, keys: dict) -> None:
+@pytest.mark.attack(entry="T15")
+def test_weak_or_equal_keys_prevent_the_start(tmp_path: pathlib.Path, keys: dict) -> None:
     with pytest.raises(config.ConfigurationError):
         open_app(tmp_path / "walkthrough.db", **keys)
 
 
-def test_T15_missing_service_key_matches_nothing(tmp_path: pathlib.Path) -> None:
+@pytest.mark.attack(entry="T15")
+def test_missing_service_key_matches_nothing(tmp_path: pathlib.Path) -> None:
     keyless = open_service(tmp_path, SERVICE_KEY="")
 
     for given in ("", "None", "null", SERVICE_KEY):
@@ -293,7 +309,8 @@ def test_T15_missing_service_key_matches_nothing(tmp_path: pathlib.Path) -> None
 
 
 @pytest.mark.parametrize("apikey", [None, "", "wrong", ANON_KEY + " x", ANON_KEY[:-1], "é"])
-def test_T16_missing_or_wrong_apikey_is_refused(service: Service, apikey: str | None) -> None:
+@pytest.mark.attack(entry="T16")
+def test_missing_or_wrong_apikey_is_refused(service: Service, apikey: str | None) -> None:
     for path in ("/buildings", "/auth/v1/user", "/rpc/get_inspections_dashboard_summary_fast"):
         method = "POST" if "rpc" in path else "GET"
         response = service.api("root").send(method, path, headers={"apikey": apikey})
@@ -302,7 +319,8 @@ def test_T16_missing_or_wrong_apikey_is_refused(service: Service, apikey: str | 
 
 
 @pytest.mark.parametrize("path", ["/nope", "/rest/v1/nope", "/rpc/", "/a/b", "/rest//nope"])
-def test_T16_unknown_path_with_an_apikey_is_not_found(service: Service, path: str) -> None:
+@pytest.mark.attack(entry="T16")
+def test_unknown_path_with_an_apikey_is_not_found(service: Service, path: str) -> None:
     for apikey in (None, "wrong"):
         response = service.api("root").get(path, headers={"apikey": apikey})
         assert response.status == 401, path
@@ -311,7 +329,8 @@ def test_T16_unknown_path_with_an_apikey_is_not_found(service: Service, path: st
     assert options.status == 404
 
 
-def test_T16_optional_apikey_has_to_be_right_if_sent(tmp_path: pathlib.Path) -> None:
+@pytest.mark.attack(entry="T16")
+def test_optional_apikey_has_to_be_right_if_sent(tmp_path: pathlib.Path) -> None:
     lenient = open_service(tmp_path, REQUIRE_APIKEY=False)
 
     for path in ("/buildings", "/auth/v1/user"):
@@ -319,13 +338,15 @@ def test_T16_optional_apikey_has_to_be_right_if_sent(tmp_path: pathlib.Path) -> 
         assert lenient.api("moe").get(path, headers={"apikey": "wrong"}).status == 401
 
 
-def test_T16_service_key_as_apikey_adds_no_privileges(service: Service) -> None:
+@pytest.mark.attack(entry="T16")
+def test_service_key_as_apikey_adds_no_privileges(service: Service) -> None:
     response = service.api("moe").get("/buildings?select=id", headers={"apikey": SERVICE_KEY})
 
     assert response.json == [{"id": 1}]
 
 
-def test_T16_service_key_as_bearer_is_a_super_admin_without_a_user(service: Service) -> None:
+@pytest.mark.attack(entry="T16")
+def test_service_key_as_bearer_is_a_super_admin_without_a_user(service: Service) -> None:
     grant = {"admin_id": ADA, "building_id": 4}
 
     made = service.api("service").post("/client_admin_building_access", grant, prefer="return=representation")
@@ -333,7 +354,8 @@ def test_T16_service_key_as_bearer_is_a_super_admin_without_a_user(service: Serv
     assert made.json[0]["assigned_by"] is None
 
 
-def test_T17_clock_changes_revive_no_token(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.attack(entry="T17")
+def test_clock_changes_revive_no_token(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     session, loose = service.sign_in("moe"), sessionless()
     service.api(token=session["access_token"]).post("/auth/v1/logout?scope=global")
     present = time.time

@@ -1,5 +1,4 @@
 """Attack catalogue, group L from L07: users at `/auth/v1`, what they may not do, and secrets."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import json
 import logging
@@ -27,7 +26,8 @@ def service(tmp_path: pathlib.Path) -> Iterator[Service]:
 # L07: a new database has no users
 
 
-def test_L07_new_database_has_no_user_and_a_command_creates_the_first(tmp_path: pathlib.Path) -> None:
+@pytest.mark.attack(entry="L07")
+def test_new_database_has_no_user_and_a_command_creates_the_first(tmp_path: pathlib.Path) -> None:
     empty = Service(open_app(tmp_path / "new.db"), tmp_path / "new.db")
     assert empty.sql("SELECT count(*) FROM users") == [(0,)]
     for email, guess in (("admin@example.org", "admin"), ("root", "root"), ("admin", "password")):
@@ -45,7 +45,8 @@ def test_L07_new_database_has_no_user_and_a_command_creates_the_first(tmp_path: 
 # L08: administrators and their reach
 
 
-def test_L08_client_admin_lists_their_client(service: Service) -> None:
+@pytest.mark.attack(entry="L08")
+def test_client_admin_lists_their_client(service: Service) -> None:
     listed = service.api("ada").get(ADMIN)
 
     assert {user["id"] for user in listed.json["users"]} == {ADA, MOE, MIA}
@@ -53,7 +54,8 @@ def test_L08_client_admin_lists_their_client(service: Service) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("hidden", [MAX, BOB, ROOT])
-def test_L08_hidden_user_is_not_found(service: Service, method: str, hidden: str) -> None:
+@pytest.mark.attack(entry="L08")
+def test_hidden_user_is_not_found(service: Service, method: str, hidden: str) -> None:
     body = {"user_metadata": {"name": "Planted"}, "password": "brand new"}
 
     answers = [service.api("ada").send(method, f"{ADMIN}/{who}", body) for who in (hidden, UNKNOWN_USER_ID)]
@@ -63,7 +65,8 @@ def test_L08_hidden_user_is_not_found(service: Service, method: str, hidden: str
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_L08_client_admin_reads_and_does_not_change_admins(service: Service, method: str) -> None:
+@pytest.mark.attack(entry="L08")
+def test_client_admin_reads_and_does_not_change_admins(service: Service, method: str) -> None:
     body = {"app_metadata": {"role": "client_admin", "client_id": 1}, "password": "fellow's own"}
     eva = service.api("root").post(ADMIN, {"email": "eva@acme.example", **body}).json["id"]
 
@@ -89,7 +92,8 @@ CHANGES_OF_RIGHTS = [
 
 
 @pytest.mark.parametrize("more", CHANGES_OF_RIGHTS)
-def test_L08_client_admin_creates_managers_of_their_own_client_only(service: Service, more: dict) -> None:
+@pytest.mark.attack(entry="L08")
+def test_client_admin_creates_managers_of_their_own_client_only(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
     refused = service.api("ada").post(ADMIN, {"email": "eva@acme.example", **more})
@@ -99,7 +103,8 @@ def test_L08_client_admin_creates_managers_of_their_own_client_only(service: Ser
 
 
 @pytest.mark.parametrize("more", CHANGES_OF_RIGHTS)
-def test_L08_client_admin_cannot_change_role_or_client(service: Service, more: dict) -> None:
+@pytest.mark.attack(entry="L08")
+def test_client_admin_cannot_change_role_or_client(service: Service, more: dict) -> None:
     before = service.sql("SELECT * FROM users")
 
     refused = service.api("ada").put(f"{ADMIN}/{MOE}", {"password": "brand new", **more})
@@ -109,7 +114,8 @@ def test_L08_client_admin_cannot_change_role_or_client(service: Service, more: d
     service.sign_in("moe")
 
 
-def test_L08_hidden_and_unknown_clients_share_one_response(service: Service) -> None:
+@pytest.mark.attack(entry="L08")
+def test_hidden_and_unknown_clients_share_one_response(service: Service) -> None:
     answers = [
         service.api("ada").post(ADMIN, {"email": "eva@acme.example", "app_metadata": {"client_id": client}})
         for client in (2, 999)
@@ -122,7 +128,8 @@ def test_L08_hidden_and_unknown_clients_share_one_response(service: Service) -> 
     ("method", "path"),
     [("GET", ""), ("POST", ""), ("GET", f"/{MOE}"), ("PUT", f"/{MOE}"), ("DELETE", f"/{MIA}"), ("GET", "/x")],
 )
-def test_L08_managers_and_anonymous_requests_are_refused(service: Service, method: str, path: str) -> None:
+@pytest.mark.attack(entry="L08")
+def test_managers_and_anonymous_requests_are_refused(service: Service, method: str, path: str) -> None:
     assert error(service.api("moe").send(method, ADMIN + path, {})) == (403, "not_admin")
     assert error(service.api("nobody").send(method, ADMIN + path, {})) == (401, "no_authorization")
 
@@ -136,14 +143,16 @@ def test_L08_managers_and_anonymous_requests_are_refused(service: Service, metho
         ("PUT", {"app_metadata": {"role": "client_admin", "client_id": 1}}),
     ],
 )
-def test_L08_last_super_admin_cannot_be_removed(service: Service, who: str, method: str, body: dict | None) -> None:
+@pytest.mark.attack(entry="L08")
+def test_last_super_admin_cannot_be_removed(service: Service, who: str, method: str, body: dict | None) -> None:
     refused = service.api(who).send(method, f"{ADMIN}/{ROOT}", body)
 
     assert error(refused) == (400, "23514")
     service.sign_in("root")
 
 
-def test_L08_super_admin_can_be_removed_while_another_is_enabled(service: Service) -> None:
+@pytest.mark.attack(entry="L08")
+def test_super_admin_can_be_removed_while_another_is_enabled(service: Service) -> None:
     body = {"email": "r2@example.org", "app_metadata": {"role": "super_admin"}}
     second = service.api("root").post(ADMIN, body).json["id"]
     service.api("root").put(f"{ADMIN}/{second}", {"ban_duration": "1h"})
@@ -156,7 +165,8 @@ def test_L08_super_admin_can_be_removed_while_another_is_enabled(service: Servic
 # O07: the only response that reveals a hidden row
 
 
-def test_O07_taken_email_is_disclosed_20_times_an_hour(service: Service) -> None:
+@pytest.mark.attack(entry="O07")
+def test_taken_email_is_disclosed_20_times_an_hour(service: Service) -> None:
     ada = service.api("ada")
 
     answers = [ada.post(ADMIN, {"email": EMAILS["max"]}) for _ in range(20)]
@@ -175,7 +185,8 @@ def test_O07_taken_email_is_disclosed_20_times_an_hour(service: Service) -> None
     assert ada.post(ADMIN, {"email": "free@x.example"}).status == 200
 
 
-def test_O07_super_admin_has_no_disclosure_limit(service: Service) -> None:
+@pytest.mark.attack(entry="O07")
+def test_super_admin_has_no_disclosure_limit(service: Service) -> None:
     body = {"email": EMAILS["max"], "app_metadata": {"role": "super_admin"}}
 
     for who in ("root", "service"):
@@ -198,7 +209,8 @@ def test_O07_super_admin_has_no_disclosure_limit(service: Service) -> None:
         pytest.param({"id": ROOT, "sub": ROOT, "ban_duration": "none"}, id="id"),
     ],
 )
-def test_L09_user_changes_neither_their_rights_nor_their_email(service: Service, body: dict) -> None:
+@pytest.mark.attack(entry="L09")
+def test_user_changes_neither_their_rights_nor_their_email(service: Service, body: dict) -> None:
     moe = service.api(token=service.sign_in("moe")["access_token"])
     before = service.sql("SELECT id, email, role, client_id FROM users")
 
@@ -225,7 +237,8 @@ def test_L09_user_changes_neither_their_rights_nor_their_email(service: Service,
         ("GET", "callback"),
     ],
 )
-def test_L10_other_sign_in_endpoints_do_not_exist(service: Service, method: str, path: str) -> None:
+@pytest.mark.attack(entry="L10")
+def test_other_sign_in_endpoints_do_not_exist(service: Service, method: str, path: str) -> None:
     body = {"email": "eva@acme.example", "password": "eva's password", "data": {}}
     before = service.sql("SELECT * FROM users"), service.sql("SELECT * FROM sessions")
 
@@ -237,7 +250,8 @@ def test_L10_other_sign_in_endpoints_do_not_exist(service: Service, method: str,
     assert (service.sql("SELECT * FROM users"), service.sql("SELECT * FROM sessions")) == before
 
 
-def test_L11_no_response_and_no_log_line_contains_a_secret(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.attack(entry="L11")
+def test_no_response_and_no_log_line_contains_a_secret(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     session = service.sign_in("moe")
     moe = service.api(token=session["access_token"])
@@ -264,7 +278,8 @@ def test_L11_no_response_and_no_log_line_contains_a_secret(service: Service, cap
     assert [secret for secret in secrets if secret in output] == []
 
 
-def test_L11_export_contains_no_secret(service: Service) -> None:
+@pytest.mark.attack(entry="L11")
+def test_export_contains_no_secret(service: Service) -> None:
     service.sign_in("moe")
 
     exported = service.app.test_cli_runner().invoke(args=["export"]).output

@@ -2,7 +2,6 @@
 
 test_attacks_tokens.py has the tests that need a history.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import pathlib
 import random
@@ -101,42 +100,50 @@ def refuse(service: Service, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", T02)
-def test_T02_token_of_another_algorithm_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T02")
+def test_token_of_another_algorithm_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T03)
-def test_T03_malformed_token_or_wrong_signature_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T03")
+def test_malformed_token_or_wrong_signature_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T04)
-def test_T04_expired_or_not_yet_valid_token_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T04")
+def test_expired_or_not_yet_valid_token_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T05)
-def test_T05_claim_of_a_wrong_type_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T05")
+def test_claim_of_a_wrong_type_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T06)
-def test_T06_token_with_a_key_in_its_header_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T06")
+def test_token_with_a_key_in_its_header_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T07)
-def test_T07_signed_token_with_untrue_claims_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T07")
+def test_signed_token_with_untrue_claims_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", T08)
-def test_T08_role_in_another_claim_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T08")
+def test_role_in_another_claim_is_refused(steady_service: Service, kind: str) -> None:
     refuse(steady_service, kind)
 
 
 @pytest.mark.parametrize("kind", HEADERS)
-def test_T01_hostile_authorization_header_is_refused(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T01")
+def test_hostile_authorization_header_is_refused(steady_service: Service, kind: str) -> None:
     code, headers = HEADERS[kind]
 
     compare(steady_service, code, headers)
@@ -146,7 +153,8 @@ ELSEWHERE = ("/", "/rest/v1", "/rest/v1/", "/nope", "/rest/v1/nope", "/a/b", "/r
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_T01_invalid_token_is_refused_for_unknown_paths(steady_service: Service, kind: str) -> None:
+@pytest.mark.attack(entry="T01")
+def test_invalid_token_is_refused_for_unknown_paths(steady_service: Service, kind: str) -> None:
     code, make = KINDS[kind]
     headers = {"Authorization": f"Bearer {make()}"}
 
@@ -166,7 +174,8 @@ def test_openapi_is_served_without_a_token_and_with_a_valid_one(steady_service: 
         assert steady_service.api(token=SERVICE_KEY).get(path).status == 200
 
 
-def test_T01_token_in_the_query_string_is_ignored(steady_service: Service) -> None:
+@pytest.mark.attack(entry="T01")
+def test_token_in_the_query_string_is_ignored(steady_service: Service) -> None:
     for name in ("access_token", "token", "jwt", "Authorization"):
         response = steady_service.api("nobody").get(f"/auth/v1/user?{name}={sign(root())}")
         assert error(response) == (401, "no_authorization")
@@ -209,7 +218,8 @@ def test_valid_token_is_accepted(steady_service: Service, token: Callable[[], st
         assert len(response.json) == 6
 
 
-def test_T03_token_with_a_flipped_bit_or_changed_character_is_refused(tmp_path: pathlib.Path) -> None:
+@pytest.mark.attack(entry="T03")
+def test_token_with_a_flipped_bit_or_changed_character_is_refused(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "flips.db"
     databases.copy(file_with_passwords(), file)
     app = open_app(file)

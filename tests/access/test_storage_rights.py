@@ -1,5 +1,4 @@
 """Files under /storage/v1 are visible as far as their row, at the moment of the request, by every call."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
 
 from __future__ import annotations
 
@@ -72,7 +71,8 @@ def is_empty(answer: Sent) -> bool:
 
 
 @pytest.mark.parametrize(("hidden", "missing"), list(zip(FOREIGN, MISSING, strict=True)))
-def test_F02_hidden_file_is_as_a_missing_one_by_every_call(storage: Callable, hidden: str, missing: str) -> None:
+@pytest.mark.attack(entry="F02")
+def test_hidden_file_is_as_a_missing_one_by_every_call(storage: Callable, hidden: str, missing: str) -> None:
     ada = storage("ada")
 
     def normal(answers: dict[str, Sent], name: str) -> dict:
@@ -87,9 +87,8 @@ def test_F02_hidden_file_is_as_a_missing_one_by_every_call(storage: Callable, hi
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_F03_revoked_grant_counts_at_the_next_request_of_every_call(
-    storage: Callable, case: Callable, name: str
-) -> None:
+@pytest.mark.attack(entry="F03")
+def test_revoked_grant_counts_at_the_next_request_of_every_call(storage: Callable, case: Callable, name: str) -> None:
     moe = storage("moe")
     before = {kind: answer for kind, answer in reads(moe, name).items() if kind != "copy"}
     links = [link_path(before[kind].json["signedURL"]) for kind in ("sign", "sign image")]
@@ -112,7 +111,8 @@ def test_F03_revoked_grant_counts_at_the_next_request_of_every_call(
     [("ada", FOREIGN[0]), ("ada", MISSING[0]), ("bob", OF_INSPECTION), ("moe", OF_INSPECTION), ("max", OF_INSPECTION),
      ("max", MISSING[1]), ("mia", OF_BUILDING), ("mia", f"inspections/{OLD}/a.png")],
 )  # fmt: skip
-def test_F04_refused_write_has_one_answer_and_writes_nothing(storage: Callable, who: str, name: str) -> None:
+@pytest.mark.attack(entry="F04")
+def test_refused_write_has_one_answer_and_writes_nothing(storage: Callable, who: str, name: str) -> None:
     """The row is hidden or missing, or it is read but not written."""
     sender, other = storage(who), picture("other")
     bucket, _, key = name.partition("/")
@@ -146,7 +146,8 @@ def test_inspector_of_the_visit_stores_files(storage: Callable) -> None:
     ] == [f"{FAILED}/own.png"]
 
 
-def test_F05_link_ends_with_the_rights_of_its_maker(storage: Callable, case: Callable) -> None:
+@pytest.mark.attack(entry="F05")
+def test_link_ends_with_the_rights_of_its_maker(storage: Callable, case: Callable) -> None:
     nobody = storage("nobody")
     to_read = storage("bob").sign(OF_INSPECTION)
     to_write = link_path(storage("mia").send("POST", at(f"inspections/{FAILED}/new.png", "upload/sign")).json["url"])

@@ -3,7 +3,6 @@
 W16 has one process, whose queue of writers is in order; W17 and G10 have the service as it is run. That
 hidden rows decide no time-out (the rest of O15) is counted in engine/test_step_counts.py.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 import threading
 from collections.abc import Callable, Iterator
@@ -52,7 +51,8 @@ def database_of(api: Callable) -> object:
 # O15: timeouts reveal nothing about rows
 
 
-def test_O15_lock_timeout_has_one_response(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.attack(entry="O15")
+def test_lock_timeout_has_one_response(own: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "writing", partial(resource.writing, 0.05))
     paths = ("/buildings?id=eq.1", "/buildings?id=eq.4", "/buildings?id=eq.999")
 
@@ -70,7 +70,8 @@ def test_O15_lock_timeout_has_one_response(own: Callable, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("who", ["root", "moe"])
-def test_O15_statement_timeout_has_one_response(own: Callable, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.attack(entry="O15")
+def test_statement_timeout_has_one_response(own: Callable, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = type(database_of(own))
     real = kind.reading
     monkeypatch.setattr(kind, "reading", lambda database, **_: real(database, seconds_max=-1.0))
@@ -132,7 +133,8 @@ HIRE = ("post", "/auth/v1/admin/users", {"email": "late@acme.example"})  # fmt: 
         pytest.param(DISABLED, GRANT, id="disabled-grant"),
     ],
 )
-def test_W16_rights_lost_while_waiting_for_the_lock_are_refused(own: Callable, change: tuple, write: tuple) -> None:
+@pytest.mark.attack(entry="W16")
+def test_rights_lost_while_waiting_for_the_lock_are_refused(own: Callable, change: tuple, write: tuple) -> None:
     untouched = [json_of(own, path) for path in KEPT]
 
     first, second = send_in_order(own, [partial(send, own("root"), *change),
@@ -156,7 +158,8 @@ def test_W16_rights_lost_while_waiting_for_the_lock_are_refused(own: Callable, c
         pytest.param(MANAGER_MOVED, ASSIGN, 400, "23514", id="assignee-moved"),
     ],
 )
-def test_W16_row_lost_while_waiting_for_the_lock_is_not_matched(
+@pytest.mark.attack(entry="W16")
+def test_row_lost_while_waiting_for_the_lock_is_not_matched(
     own: Callable, change: tuple, write: tuple, status: int, code: str | None
 ) -> None:
     inspections = json_of(own, "/inspections")
@@ -183,7 +186,8 @@ def json_of(api: Callable, path: str) -> object:
 # W17: two at once, and the same twice
 
 
-def test_W17_concurrent_patches_are_atomic_and_the_last_wins(service: Served) -> None:
+@pytest.mark.attack(entry="W17")
+def test_concurrent_patches_are_atomic_and_the_last_wins(service: Served) -> None:
     start = threading.Barrier(4)
 
     def rename(name: str) -> list[int]:
@@ -211,7 +215,8 @@ def test_W17_concurrent_patches_are_atomic_and_the_last_wins(service: Served) ->
     assert tuple(row.values()) in whole
 
 
-def test_W17_concurrent_repeated_grants_succeed(api: Callable) -> None:
+@pytest.mark.attack(entry="W17")
+def test_concurrent_repeated_grants_succeed(api: Callable) -> None:
     grant, ignoring = {"manager_id": MIA, "building_id": 2}, "resolution=ignore-duplicates"
     assignment = {"manager_id": MIA, "building_ids": [3], "inspection_ids": [1]}
     assert api("ada").post(TO_MANAGERS, grant).status == 201
@@ -231,7 +236,8 @@ def test_W17_concurrent_repeated_grants_succeed(api: Callable) -> None:
 # G10, T09: nothing that one worker ended lives on in the other
 
 
-def test_G10_revocation_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
+@pytest.mark.attack(entry="G10")
+def test_revocation_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
     grant = f"{TO_MANAGERS}?manager_id=eq.{MOE}&building_id=eq.1"
     with ExitStack() as stack:
         readers = one_in_each_worker(service, stack, "moe")
@@ -246,7 +252,8 @@ def test_G10_revocation_takes_effect_at_the_next_request_in_both_workers(service
             assert ada.send("POST", TO_MANAGERS, row).status == 201
 
 
-def test_G10_demotion_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
+@pytest.mark.attack(entry="G10")
+def test_demotion_takes_effect_at_the_next_request_in_both_workers(service: Served) -> None:
     with ExitStack() as stack:
         readers = one_in_each_worker(service, stack, "bob")
         root = stack.enter_context(closing(service.consumer("root")))

@@ -1,5 +1,4 @@
-"""Attack catalogue, group G: functions. Test names carry the entry's number."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group G: functions. Marks name the entries."""
 
 from collections.abc import Callable
 from urllib.parse import quote
@@ -35,7 +34,8 @@ def assign(manager: str, buildings: object = (), inspections: object = ()) -> di
         ("ada", "assign_inspections_to_client_admin", {"admin_id": ADA, "inspection_ids": [1]}),
     ],
 )
-def test_G06_functions_respect_row_rules(api: Callable, who: str, name: str, arguments: dict) -> None:
+@pytest.mark.attack(entry="G06")
+def test_functions_respect_row_rules(api: Callable, who: str, name: str, arguments: dict) -> None:
     before = dump(api)
 
     response = api(who).rpc(name, arguments)
@@ -45,7 +45,8 @@ def test_G06_functions_respect_row_rules(api: Callable, who: str, name: str, arg
 
 
 @pytest.mark.parametrize(("who", "grantee", "building"), [("bob", MOE, 4), ("ada", ADA, 1)])
-def test_G07_invisible_and_unknown_grantees_give_the_same_error(
+@pytest.mark.attack(entry="G07")
+def test_invisible_and_unknown_grantees_give_the_same_error(
     api: Callable, who: str, grantee: str, building: int
 ) -> None:
     out_of_reach = api(who).rpc(ASSIGN, assign(grantee, (building,)))
@@ -55,7 +56,8 @@ def test_G07_invisible_and_unknown_grantees_give_the_same_error(
     assert out_of_reach.whole == unknown.whole
 
 
-def test_G08_two_values_for_one_parameter_are_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="G08")
+def test_two_values_for_one_parameter_are_refused(api: Callable) -> None:
     before = dump(api)
 
     response = api("ada").rpc(ASSIGN, {**assign(MIA, (2,)), "p_manager_id": MAX})
@@ -64,14 +66,16 @@ def test_G08_two_values_for_one_parameter_are_refused(api: Callable) -> None:
     assert dump(api) == before
 
 
-def test_G08_one_value_in_both_spellings_is_accepted(api: Callable) -> None:
+@pytest.mark.attack(entry="G08")
+def test_one_value_in_both_spellings_is_accepted(api: Callable) -> None:
     response = api("ada").rpc(ASSIGN, {**assign(MIA, (2,)), "p_manager_id": MIA})
 
     assert response.json["assigned_buildings"] == 1
     assert ids(api("mia").get("/buildings?select=id")) == {2}
 
 
-def test_G08_last_of_two_equal_keys_is_checked_and_executed(api: Callable) -> None:
+@pytest.mark.attack(entry="G08")
+def test_last_of_two_equal_keys_is_checked_and_executed(api: Callable) -> None:
     body = f'{{"manager_id": "{MAX}", "manager_id": "{MIA}", "building_ids": [2], "inspection_ids": []}}'
 
     response = api("ada").post(f"/rpc/{ASSIGN}", body)
@@ -81,23 +85,27 @@ def test_G08_last_of_two_equal_keys_is_checked_and_executed(api: Callable) -> No
     assert ids(api("max").get("/buildings?select=id")) == {4}
 
 
-def test_G09_repeated_id_is_assigned_once(api: Callable) -> None:
+@pytest.mark.attack(entry="G09")
+def test_repeated_id_is_assigned_once(api: Callable) -> None:
     assert api("ada").rpc(ASSIGN, assign(MIA, (1, 1, 1))).json["assigned_buildings"] == 1
 
 
-def test_G09_more_than_a_thousand_ids_are_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="G09")
+def test_more_than_a_thousand_ids_are_refused(api: Callable) -> None:
     assert api("root").rpc(ASSIGN, assign(MIA, (1,) * 1001)).status == 400
 
 
 @pytest.mark.parametrize("value", [{}, [1.5], ["x"]], ids=repr)
 @pytest.mark.parametrize("parameter", ["building_ids", "inspection_ids"])
-def test_G09_invalid_id_array_is_refused(api: Callable, parameter: str, value: object) -> None:
+@pytest.mark.attack(entry="G09")
+def test_invalid_id_array_is_refused(api: Callable, parameter: str, value: object) -> None:
     response = api("root").rpc(ASSIGN, {**assign(MIA), parameter: value})
 
     assert (response.status, response.code) == (400, "22P02")
 
 
-def test_G09_empty_arrays_check_rights_and_assign_nothing(api: Callable) -> None:
+@pytest.mark.attack(entry="G09")
+def test_empty_arrays_check_rights_and_assign_nothing(api: Callable) -> None:
     refused = api("moe").rpc(ASSIGN, assign(MOE))
     allowed = api("ada").rpc(ASSIGN, assign(MIA))
 
@@ -105,7 +113,8 @@ def test_G09_empty_arrays_check_rights_and_assign_nothing(api: Callable) -> None
     assert allowed.json == {"success": True, "assigned_buildings": 0, "assigned_inspections": 0, "already_assigned": 0}
 
 
-def test_G09_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
+@pytest.mark.attack(entry="G09")
+def test_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
     before = dump(api)
 
     response = api("root").rpc(ASSIGN, assign(MOE, (1,), (3,)))
@@ -115,7 +124,8 @@ def test_G09_repeated_assignment_keeps_grantor_and_time(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("name", ["assign_buildings_to_client_admin", "assign_inspections_to_client_admin", ASSIGN])
-def test_G11_get_assigns_nothing(api: Callable, name: str) -> None:
+@pytest.mark.attack(entry="G11")
+def test_get_assigns_nothing(api: Callable, name: str) -> None:
     response = api("root").get(f"/rpc/{name}?admin_id={ADA}&building_ids=[2]")
 
     assert (response.status, response.code) == (405, "PGRST101")
@@ -123,28 +133,32 @@ def test_G11_get_assigns_nothing(api: Callable, name: str) -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("name", ["get_building_stats", ASSIGN])
-def test_G11_functions_are_called_by_post_and_get_only(api: Callable, name: str, method: str) -> None:
+@pytest.mark.attack(entry="G11")
+def test_functions_are_called_by_post_and_get_only(api: Callable, name: str, method: str) -> None:
     response = api("root").send(method, f"/rpc/{name}", {"building_id": 1})
 
     assert (response.status, response.code) == (405, "PGRST101")
 
 
 @pytest.mark.parametrize("name", ["__init__", "pg_sleep", "login", "sqlite_version", "eval"])
-def test_G12_unknown_function_is_not_found(api: Callable, name: str) -> None:
+@pytest.mark.attack(entry="G12")
+def test_unknown_function_is_not_found(api: Callable, name: str) -> None:
     response = api("root").rpc(name, {})
 
     assert (response.status, response.code) == (404, "PGRST202")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"building_id": 1, "nope": 2}, {"nope": 2}])
-def test_G12_unknown_or_missing_parameter_is_not_found(api: Callable, arguments: dict) -> None:
+@pytest.mark.attack(entry="G12")
+def test_unknown_or_missing_parameter_is_not_found(api: Callable, arguments: dict) -> None:
     response = api("root").rpc("get_building_stats", arguments)
 
     assert (response.status, response.code) == (404, "PGRST202")
 
 
 @pytest.mark.parametrize("query", ["select=*", "order=id", "limit=1000", "offset=0"])
-def test_G12_reserved_parameters_change_nothing(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="G12")
+def test_reserved_parameters_change_nothing(api: Callable, query: str) -> None:
     hidden = api("moe").post(f"/rpc/get_building_stats?{query}", {"building_id": 2})
 
     assert (hidden.status, hidden.code) == (404, "PT404")
@@ -155,7 +169,8 @@ SPELLINGS = [LETTERS, LETTERS.upper(), f"{{{LETTERS}}}", LETTERS.replace("-", ""
 
 
 @pytest.mark.parametrize("spelled", SPELLINGS)
-def test_G13_uuid_is_normalized_before_rules(api: Callable, spelled: str) -> None:
+@pytest.mark.attack(entry="G13")
+def test_uuid_is_normalized_before_rules(api: Callable, spelled: str) -> None:
     lee = {"email": "lee@acme.example", "name": "Lee", "role": "client_manager", "client_id": 1}
     api("root").post("/users", {"id": spelled, **lee})
 
@@ -170,7 +185,8 @@ def test_G13_uuid_is_normalized_before_rules(api: Callable, spelled: str) -> Non
 
 
 @pytest.mark.parametrize("spelled", [f"urn:uuid:{MIA}", MIA[:-1], MIA + "0", "x", ""])
-def test_G13_invalid_uuid_is_refused(api: Callable, spelled: str) -> None:
+@pytest.mark.attack(entry="G13")
+def test_invalid_uuid_is_refused(api: Callable, spelled: str) -> None:
     made = api("ada").post(f"/{TO_MANAGERS}", {"manager_id": spelled, "building_id": 2})
     read = api("ada").get(f"/users?id=eq.{spelled}")
 
@@ -179,7 +195,8 @@ def test_G13_invalid_uuid_is_refused(api: Callable, spelled: str) -> None:
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "bob", "moe", "mia", "max"])
-def test_G15_reading_changes_nothing(api: Callable, who: str) -> None:
+@pytest.mark.attack(entry="G15")
+def test_reading_changes_nothing(api: Callable, who: str) -> None:
     before = dump(api)
 
     for path in (

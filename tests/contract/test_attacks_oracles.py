@@ -1,9 +1,7 @@
-"""Attack catalogue, group O: inferring hidden rows without reading them. Test names carry the entry's
-number.
+"""Attack catalogue, group O: inferring hidden rows without reading them. Marks name the entries.
 
 The *same* response is byte-equal: `Response.whole` holds status, headers and body.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
 
@@ -27,7 +25,8 @@ THROUGH_EMBEDS = [
 
 
 @pytest.mark.parametrize(("query", "left"), THROUGH_EMBEDS, ids=[query for query, _ in THROUGH_EMBEDS])
-def test_O01_filters_through_embeds_are_decided_on_visible_rows(api: Callable, query: str, left: set) -> None:
+@pytest.mark.attack(entry="O01")
+def test_filters_through_embeds_are_decided_on_visible_rows(api: Callable, query: str, left: set) -> None:
     assert ids(api("moe").get(f"/inspections?{query}")) == left
 
 
@@ -41,7 +40,8 @@ def test_O01_filters_through_embeds_are_decided_on_visible_rows(api: Callable, q
         ("bob", "buildings(name).asc.nullsfirst,id", [3, 6, 7, 8]),
     ],
 )
-def test_O02_hidden_parent_sorts_as_null(api: Callable, who: str, order: str, expected: list) -> None:
+@pytest.mark.attack(entry="O02")
+def test_hidden_parent_sorts_as_null(api: Callable, who: str, order: str, expected: list) -> None:
     rows = api(who).get(f"/inspections?select=id,buildings(name)&order={order}").json
 
     assert [row["id"] for row in rows] == expected
@@ -54,7 +54,8 @@ def test_O02_hidden_parent_sorts_as_null(api: Callable, who: str, order: str, ex
     "query",
     ["select={}", "{}=eq.1", "{}=is.null", "order={}", "or=({}.eq.1,id.eq.1)", "select={}.max()", "select=a:{}::text"],
 )
-def test_O03_hidden_column_equals_unknown_column(api: Callable, query: str, column: str) -> None:
+@pytest.mark.attack(entry="O03")
+def test_hidden_column_equals_unknown_column(api: Callable, query: str, column: str) -> None:
     response = api("ada").get("/inspections?" + query.format(column))
     unknown = api("ada").get("/inspections?" + query.format("xyzzy"))
 
@@ -75,13 +76,15 @@ def test_O03_hidden_column_equals_unknown_column(api: Callable, query: str, colu
         ("root", "", "9"),
     ],
 )
-def test_O04_counts_cover_visible_rows_only(api: Callable, who: str, query: str, total: str, count: str) -> None:
+@pytest.mark.attack(entry="O04")
+def test_counts_cover_visible_rows_only(api: Callable, who: str, query: str, total: str, count: str) -> None:
     response = api(who).get(f"/inspections?select=id&{query}", prefer=f"count={count}")
 
     assert response.total == total
 
 
-def test_O04_offset_past_the_end_reveals_visible_count_only(api: Callable) -> None:
+@pytest.mark.attack(entry="O04")
+def test_offset_past_the_end_reveals_visible_count_only(api: Callable) -> None:
     response = api("moe").get("/inspections?offset=4", prefer="count=exact")
     beyond = api("moe").get("/inspections?offset=8", prefer="count=exact")
 
@@ -98,7 +101,8 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("path", "body", "column", "values"), CHOSEN, ids=[line[0] for line in CHOSEN])
-def test_O05_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
+@pytest.mark.attack(entry="O05")
+def test_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
     api: Callable, path: str, body: dict, column: str, values: tuple
 ) -> None:
     before = dump(api)
@@ -114,7 +118,8 @@ def test_O05_chosen_id_gives_the_same_error_if_taken_hidden_or_free(
     ("column", "value"),
     [("id", 1), ("id", 4), ("id", 500), ("created_at", "2020-01-01T00:00:00Z"), ("updated_at", "2020-01-01T00:00:00Z")],
 )
-def test_O05_patch_of_a_reserved_column_is_refused(api: Callable, column: str, value: object) -> None:
+@pytest.mark.attack(entry="O05")
+def test_patch_of_a_reserved_column_is_refused(api: Callable, column: str, value: object) -> None:
     before = dump(api)
 
     response = api("ada").patch("/buildings?id=eq.1", {column: value})
@@ -124,7 +129,8 @@ def test_O05_patch_of_a_reserved_column_is_refused(api: Callable, column: str, v
 
 
 @pytest.mark.parametrize("column", ["created_at", "updated_at"])
-def test_O05_insert_with_a_chosen_time_is_refused(api: Callable, column: str) -> None:
+@pytest.mark.attack(entry="O05")
+def test_insert_with_a_chosen_time_is_refused(api: Callable, column: str) -> None:
     body = {"name": "N", "client_id": 1, column: "2020-01-01T00:00:00Z"}
 
     response = api("ada").post("/buildings", body)
@@ -133,7 +139,8 @@ def test_O05_insert_with_a_chosen_time_is_refused(api: Callable, column: str) ->
 
 
 @pytest.mark.parametrize("door", ["merge", "ignore", "put"])
-def test_O06_upsert_of_a_foreign_id_gives_the_same_error(api: Callable, door: str) -> None:
+@pytest.mark.attack(entry="O06")
+def test_upsert_of_a_foreign_id_gives_the_same_error(api: Callable, door: str) -> None:
     before = dump(api)
 
     answers = [upsert(api, door, id_) for id_ in (4, 5, 999)]
@@ -151,7 +158,8 @@ def upsert(api: Callable, door: str, id_: int):
 
 
 @pytest.mark.parametrize("door", ["merge", "put"])
-def test_O06_upsert_of_an_own_row_merges(api: Callable, door: str) -> None:
+@pytest.mark.attack(entry="O06")
+def test_upsert_of_an_own_row_merges(api: Callable, door: str) -> None:
     response = upsert(api, door, 1)
 
     assert response.status in (200, 201, 204)
@@ -159,7 +167,8 @@ def test_O06_upsert_of_an_own_row_merges(api: Callable, door: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [4, 5, 999])
-def test_O06_one_foreign_id_in_a_bulk_refuses_all(api: Callable, bad: int) -> None:
+@pytest.mark.attack(entry="O06")
+def test_one_foreign_id_in_a_bulk_refuses_all(api: Callable, bad: int) -> None:
     rows = [{"id": id_, "name": "Merged", "client_id": 1} for id_ in (1, 2, bad)]
     before = dump(api)
 
@@ -174,13 +183,15 @@ def manager(email: str) -> dict:
 
 
 @pytest.mark.parametrize("email", ["max@borough.example", "bob@borough.example", "root@example.org"])
-def test_O07_hidden_email_reveals_only_that_it_exists(api: Callable, email: str) -> None:
+@pytest.mark.attack(entry="O07")
+def test_hidden_email_reveals_only_that_it_exists(api: Callable, email: str) -> None:
     response = api("ada").post("/users", manager(email))
 
     assert (response.status, response.code, response.json["details"]) == (409, "23505", None)
 
 
-def test_O07_on_conflict_merges_into_an_own_manager_only(api: Callable) -> None:
+@pytest.mark.attack(entry="O07")
+def test_on_conflict_merges_into_an_own_manager_only(api: Callable) -> None:
     path, prefer = "/users?on_conflict=email", "resolution=merge-duplicates"
     before = dump(api)
 
@@ -195,7 +206,8 @@ def test_O07_on_conflict_merges_into_an_own_manager_only(api: Callable) -> None:
     assert api("root").get(f"/users?id=eq.{MOE}&select=name").json == [{"name": "X"}]
 
 
-def test_O07_email_conflicts_are_limited_to_20_an_hour(api: Callable) -> None:
+@pytest.mark.attack(entry="O07")
+def test_email_conflicts_are_limited_to_20_an_hour(api: Callable) -> None:
     statuses = [api("ada").post("/users", manager("max@borough.example")).status for _ in range(21)]
 
     assert statuses == [409] * 20 + [429]
@@ -205,7 +217,8 @@ def test_O07_email_conflicts_are_limited_to_20_an_hour(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("prefer", [None, "tx=rollback", "return=representation"])
-def test_O07_email_conflict_is_counted_under_the_same_writer_lock(
+@pytest.mark.attack(entry="O07")
+def test_email_conflict_is_counted_under_the_same_writer_lock(
     api: Callable, monkeypatch: pytest.MonkeyPatch, prefer: str | None
 ) -> None:
     """Otherwise concurrent requests could exceed the limit."""
@@ -228,7 +241,8 @@ def test_O07_email_conflict_is_counted_under_the_same_writer_lock(
         assert api("ada").post("/users", manager(email)).status == 429
 
 
-def test_O08_hidden_and_missing_building_give_the_same_error(api: Callable) -> None:
+@pytest.mark.attack(entry="O08")
+def test_hidden_and_missing_building_give_the_same_error(api: Callable) -> None:
     before = dump(api)
 
     created = [api("ada").post("/inspections", {"building_id": id_, "inspection_type": "x"}) for id_ in (4, 5, 999)]
@@ -240,14 +254,16 @@ def test_O08_hidden_and_missing_building_give_the_same_error(api: Callable) -> N
     assert dump(api) == before
 
 
-def test_O08_super_admin_gets_the_foreign_key_error(api: Callable) -> None:
+@pytest.mark.attack(entry="O08")
+def test_super_admin_gets_the_foreign_key_error(api: Callable) -> None:
     response = api("root").post("/inspections", {"building_id": 999, "inspection_type": "x"})
 
     assert (response.status, response.code) == (409, "23503")
 
 
 @pytest.mark.parametrize("prefer", [None, "return=representation", "count=exact"])
-def test_O09_hidden_and_missing_rows_give_the_same_response(api: Callable, prefer: str | None) -> None:
+@pytest.mark.attack(entry="O09")
+def test_hidden_and_missing_rows_give_the_same_response(api: Callable, prefer: str | None) -> None:
     paths = ("/buildings?id=eq.4", "/buildings?id=eq.999")
 
     changed = [api("ada").patch(path, {"name": "x"}, prefer=prefer).whole for path in paths]

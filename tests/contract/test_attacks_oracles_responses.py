@@ -1,7 +1,4 @@
-"""Attack catalogue, group O, from O10: refusals, checks, hints and filters. Test names carry the entry's
-number.
-"""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group O, from O10: refusals, checks, hints and filters. Marks name the entries."""
 
 from collections.abc import Callable
 
@@ -10,7 +7,8 @@ import pytest
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID, dump, ids
 
 
-def test_O10_refused_deletion_names_only_the_referencing_table(api: Callable) -> None:
+@pytest.mark.attack(entry="O10")
+def test_refused_deletion_names_only_the_referencing_table(api: Callable) -> None:
     response = api("ada").delete("/buildings?id=eq.1")
 
     assert (response.status, response.code) == (409, "23503")
@@ -29,7 +27,8 @@ CHECKS = {
 
 @pytest.mark.parametrize("name", CHECKS)
 @pytest.mark.parametrize(("who", "others"), [("moe", (MIA, ADA, ROOT, MAX)), ("ada", (MAX, BOB, ROOT))])
-def test_O11_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, others: tuple, name: str) -> None:
+@pytest.mark.attack(entry="O11")
+def test_foreign_and_unknown_users_give_the_same_error(api: Callable, who: str, others: tuple, name: str) -> None:
     row = CHECKS[name][0]
     about_nobody = api(who).rpc(name, {row: 1, "p_user_id": UNKNOWN_USER_ID})
 
@@ -41,7 +40,8 @@ def test_O11_foreign_and_unknown_users_give_the_same_error(api: Callable, who: s
 
 @pytest.mark.parametrize("name", CHECKS)
 @pytest.mark.parametrize("about", [ADA, MOE, MIA])
-def test_O11_hidden_row_equals_missing_row(api: Callable, about: str, name: str) -> None:
+@pytest.mark.attack(entry="O11")
+def test_hidden_row_equals_missing_row(api: Callable, about: str, name: str) -> None:
     row, nothing = CHECKS[name]
     hidden_id = 4 if "building" in name else 6
 
@@ -52,7 +52,8 @@ def test_O11_hidden_row_equals_missing_row(api: Callable, about: str, name: str)
     assert hidden.whole == missing.whole
 
 
-def test_O12_assignment_of_hidden_and_missing_ids_gives_the_same_error(api: Callable) -> None:
+@pytest.mark.attack(entry="O12")
+def test_assignment_of_hidden_and_missing_ids_gives_the_same_error(api: Callable) -> None:
     before = dump(api)
 
     answers = [
@@ -66,7 +67,8 @@ def test_O12_assignment_of_hidden_and_missing_ids_gives_the_same_error(api: Call
     assert dump(api) == before
 
 
-def test_O12_invalid_grantees_give_the_same_error(api: Callable) -> None:
+@pytest.mark.attack(entry="O12")
+def test_invalid_grantees_give_the_same_error(api: Callable) -> None:
     arguments = {"building_ids": [1], "inspection_ids": []}
 
     answers = [
@@ -93,7 +95,8 @@ def test_O12_invalid_grantees_give_the_same_error(api: Callable) -> None:
         "/rpc/sign_i",
     ],
 )
-def test_O13_hints_name_public_names_only(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="O13")
+def test_hints_name_public_names_only(api: Callable, path: str) -> None:
     response = api("root").get(path)
 
     hint = f"{response.json['hint']} {response.json['details']}"
@@ -102,7 +105,8 @@ def test_O13_hints_name_public_names_only(api: Callable, path: str) -> None:
         assert word not in hint
 
 
-def test_O14_cast_is_evaluated_on_visible_rows_only(world: Callable) -> None:
+@pytest.mark.attack(entry="O14")
+def test_cast_is_evaluated_on_visible_rows_only(world: Callable) -> None:
     api = world(two_inspections(visible="5", hidden="no number"))
 
     visible = api("moe").get("/inspections?select=id,notes::int")
@@ -112,7 +116,8 @@ def test_O14_cast_is_evaluated_on_visible_rows_only(world: Callable) -> None:
     assert (everything.status, everything.code) == (400, "22P02")
 
 
-def test_O14_cast_raises_for_visible_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="O14")
+def test_cast_raises_for_visible_rows(api: Callable) -> None:
     assert api("moe").get("/inspections?select=notes::int").code == "22P02"
     assert api("mia").get("/inspections?select=notes::int").json == []
 
@@ -136,20 +141,23 @@ def two_inspections(visible: str, hidden: str) -> dict:
 
 
 @pytest.mark.parametrize("who", ["root", "ada", "moe", "mia"])
-def test_O16_empty_list_matches_nothing_and_its_negation_everything(api: Callable, who: str) -> None:
+@pytest.mark.attack(entry="O16")
+def test_empty_list_matches_nothing_and_its_negation_everything(api: Callable, who: str) -> None:
     everything = ids(api(who).get("/inspections?select=id"))
 
     assert ids(api(who).get("/inspections?select=id&id=in.()")) == set()
     assert ids(api(who).get("/inspections?select=id&id=not.in.()")) == everything
 
 
-def test_O17_logic_tree_does_not_reach_into_an_embed(api: Callable) -> None:
+@pytest.mark.attack(entry="O17")
+def test_logic_tree_does_not_reach_into_an_embed(api: Callable) -> None:
     response = api("moe").get("/inspections?or=(id.eq.1,buildings.name.eq.X)&select=id,buildings(id)")
 
     assert (response.status, response.code) == (400, "PGRST100")
 
 
-def test_O17_logic_tree_of_an_embed_decides_inside_it_only(api: Callable) -> None:
+@pytest.mark.attack(entry="O17")
+def test_logic_tree_of_an_embed_decides_inside_it_only(api: Callable) -> None:
     path = "/inspections?select=id,buildings(id)&buildings.or=(id.eq.4,name.eq.X)&order=id"
 
     rows = api("ada").get(path).json
@@ -158,7 +166,8 @@ def test_O17_logic_tree_of_an_embed_decides_inside_it_only(api: Callable) -> Non
     assert [row["buildings"] for row in rows] == [None] * 7
 
 
-def test_O18_updated_at_moves_only_with_a_write_to_its_row(api: Callable) -> None:
+@pytest.mark.attack(entry="O18")
+def test_updated_at_moves_only_with_a_write_to_its_row(api: Callable) -> None:
     before = api("ada").get("/inspections?id=eq.2&select=updated_at").json
 
     api("ada").patch("/buildings?id=eq.1", {"name": "Renamed"})

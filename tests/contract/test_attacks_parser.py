@@ -1,5 +1,4 @@
-"""Attack catalogue, group P: hostile query strings. Test names carry the entry's number."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group P: hostile query strings. Marks name the entries."""
 
 import json
 import time
@@ -64,7 +63,8 @@ def refused(response: Response, status: int, code: str | None = None) -> bool:
         "on_conflict=id);--",
     ],
 )
-def test_P01_sql_is_not_a_query(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="P01")
+def test_sql_is_not_a_query(api: Callable, query: str) -> None:
     before = dump(api)
     name, _, value = query.partition("=")
 
@@ -80,12 +80,14 @@ def test_P01_sql_is_not_a_query(api: Callable, query: str) -> None:
 @pytest.mark.parametrize(
     "value", ["1 or 1=1", "'", "' OR '1'='1", '"', "\\", "%", "_", "*", "); DROP TABLE buildings;--", "\\'"]
 )
-def test_P01_value_is_bound_not_interpolated(api: Callable, value: str) -> None:
+@pytest.mark.attack(entry="P01")
+def test_value_is_bound_not_interpolated(api: Callable, value: str) -> None:
     assert api("root").get(f"/buildings?name=eq.{quote(value)}").json == []
 
 
 @pytest.mark.parametrize("value", ["1 or 1=1", "'", "\\", "%", "_", "*", 'x"y', "a,b(c)"])
-def test_P01_stored_value_is_found_by_equality(api: Callable, value: str) -> None:
+@pytest.mark.attack(entry="P01")
+def test_stored_value_is_found_by_equality(api: Callable, value: str) -> None:
     api("root").post("/buildings", {"name": value, "client_id": 1})
 
     rows = api("root").get(f"/buildings?select=name&name=eq.{quote(value)}").json
@@ -104,7 +106,8 @@ def test_P01_stored_value_is_found_by_equality(api: Callable, value: str) -> Non
         ("like.%25House", {1}),
     ],
 )
-def test_P01_star_is_a_wildcard_of_like_only(api: Callable, operator: str, found: set) -> None:
+@pytest.mark.attack(entry="P01")
+def test_star_is_a_wildcard_of_like_only(api: Callable, operator: str, found: set) -> None:
     assert ids(api("root").get(f"/buildings?select=id&name={operator}")) == found
 
 
@@ -123,7 +126,8 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("query", "status", "code"), PAGES, ids=[query for query, _, _ in PAGES])
-def test_P02_limit_is_never_unlimited(api: Callable, query: str, status: int, code: str) -> None:
+@pytest.mark.attack(entry="P02")
+def test_limit_is_never_unlimited(api: Callable, query: str, status: int, code: str) -> None:
     name, _, value = query.partition("=")
 
     response = api("root").get(f"/buildings?{name}={quote(value)}")
@@ -131,7 +135,8 @@ def test_P02_limit_is_never_unlimited(api: Callable, query: str, status: int, co
     assert refused(response, status, code), response.text
 
 
-def test_P02_embedded_limit_is_capped(api: Callable) -> None:
+@pytest.mark.attack(entry="P02")
+def test_embedded_limit_is_capped(api: Callable) -> None:
     response = api("root").get("/buildings?select=id,inspections(id)&inspections.limit=abc")
 
     assert refused(response, 400, "PGRST100")
@@ -157,7 +162,8 @@ def test_P02_embedded_limit_is_capped(api: Callable) -> None:
     ],
     ids=lambda query: query[:20],
 )
-def test_P03_parser_fails_early(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="P03")
+def test_parser_fails_early(api: Callable, query: str) -> None:
     seconds = []
     for _ in range(3):
         start = time.process_time()
@@ -193,7 +199,8 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize(("bound", "query"), [line[1:] for line in BOUNDS], ids=[line[0] for line in BOUNDS])
-def test_P04_limit_is_accepted_and_one_more_is_refused(api: Callable, bound: int, query: Callable) -> None:
+@pytest.mark.attack(entry="P04")
+def test_limit_is_accepted_and_one_more_is_refused(api: Callable, bound: int, query: Callable) -> None:
     at_it = api("root").get(f"/buildings?{query(bound)}")
     beyond = api("root").get(f"/buildings?{query(bound + 1)}")
 
@@ -202,7 +209,8 @@ def test_P04_limit_is_accepted_and_one_more_is_refused(api: Callable, bound: int
     assert str(bound) in beyond.message.replace(",", "")
 
 
-def test_P04_bulk_is_limited_to_1000_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="P04")
+def test_bulk_is_limited_to_1000_rows(api: Callable) -> None:
     at_it = api("root").post("/buildings", [BUILDING] * 1000)
     beyond = api("root").post("/buildings", [BUILDING] * 1001)
 
@@ -217,7 +225,8 @@ def json_of_size(size: int) -> str:
     return body + " " * (size - len(body))
 
 
-def test_P04_json_is_limited_to_one_mebibyte(api: Callable) -> None:
+@pytest.mark.attack(entry="P04")
+def test_json_is_limited_to_one_mebibyte(api: Callable) -> None:
     at_it = api("root").post("/buildings", json_of_size(MIB))
     beyond = api("root").post("/buildings", json_of_size(MIB + 1))
 
@@ -234,7 +243,8 @@ def csv_of_size(size: int) -> str:
     return text + "N,1," + "x" * (rest - 5) + "\n"
 
 
-def test_P04_csv_is_limited_to_five_mebibytes(api: Callable) -> None:
+@pytest.mark.attack(entry="P04")
+def test_csv_is_limited_to_five_mebibytes(api: Callable) -> None:
     options = {"content_type": "text/csv"}
 
     at_it = api("root").post("/buildings", csv_of_size(5 * MIB), **options)
@@ -245,7 +255,8 @@ def test_P04_csv_is_limited_to_five_mebibytes(api: Callable) -> None:
     assert set(beyond.json) == ERROR_KEYS
 
 
-def test_P04_all_limits_together_finish_in_time(api: Callable) -> None:
+@pytest.mark.attack(entry="P04")
+def test_all_limits_together_finish_in_time(api: Callable) -> None:
     values = ",".join(map(str, range(1000)))
     conditions = "&".join(["name=ilike.*" + "a" * 250] * 98)
     order = ",".join((COLUMNS * 2)[:16])
@@ -274,13 +285,15 @@ def test_P04_all_limits_together_finish_in_time(api: Callable) -> None:
         "limit={}",
     ],
 )
-def test_P05_invalid_utf8_in_query_is_refused(api: Callable, query: str, bad: str) -> None:
+@pytest.mark.attack(entry="P05")
+def test_invalid_utf8_in_query_is_refused(api: Callable, query: str, bad: str) -> None:
     assert refused(api("root").get("/buildings?" + query.format(bad)), 400)
 
 
 @pytest.mark.parametrize("bad", ["\xff", "\x00", "\xed\xa0\x80"], ids=["ff", "nul", "surrogate"])
 @pytest.mark.parametrize("path", ["/buildings{}", "/{}", "/rpc/get_building_stats{}", "/rest/v1/{}"])
-def test_P05_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str) -> None:
+@pytest.mark.attack(entry="P05")
+def test_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str) -> None:
     response = api("root").get("/buildings", environ={"PATH_INFO": path.format(bad)})
 
     assert refused(response, 400), response.text
@@ -295,7 +308,8 @@ def test_P05_invalid_utf8_in_path_is_refused(api: Callable, path: str, bad: str)
         ("GET", "/nosuch"),
     ],
 )  # fmt: skip
-def test_P05_invalid_utf8_in_unused_query_is_refused(api: Callable, method: str, path: str, bad: str) -> None:
+@pytest.mark.attack(entry="P05")
+def test_invalid_utf8_in_unused_query_is_refused(api: Callable, method: str, path: str, bad: str) -> None:
     response = api("root").send(method, path, environ={"QUERY_STRING": f"grant_type=x&x={bad}"})
 
     assert response.status == 400
@@ -314,29 +328,34 @@ def test_P05_invalid_utf8_in_unused_query_is_refused(api: Callable, method: str,
         ("GET", "/buildings", 401),
     ],
 )
-def test_P05_missing_credentials_precede_invalid_utf8(api: Callable, method: str, path: str, status: int) -> None:
+@pytest.mark.attack(entry="P05")
+def test_missing_credentials_precede_invalid_utf8(api: Callable, method: str, path: str, status: int) -> None:
     response = api("nobody").send(method, path, headers={"apikey": "wrong"}, environ={"QUERY_STRING": "x=%ff"})
 
     assert response.status == status
 
 
-def test_P05_invalid_utf8_in_call_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="P05")
+def test_invalid_utf8_in_call_is_refused(api: Callable) -> None:
     assert refused(api("root").get("/rpc/get_building_stats?building_id=%00"), 400)
     assert refused(api("root").get("/rpc/get_building_stats?%ff=1"), 400)
 
 
-def test_P06_first_repeated_parameter_applies(api: Callable) -> None:
+@pytest.mark.attack(entry="P06")
+def test_first_repeated_parameter_applies(api: Callable) -> None:
     path = "/buildings?select=id&select=name&order=id.desc&order=id.asc"
 
     assert api("root").get(path).json == [{"id": n} for n in (6, 5, 4, 3, 2, 1)]
 
 
-def test_P06_repeated_filters_are_combined(api: Callable) -> None:
+@pytest.mark.attack(entry="P06")
+def test_repeated_filters_are_combined(api: Callable) -> None:
     assert ids(api("root").get("/buildings?select=id&id=gt.1&id=lt.4")) == {2, 3}
     assert ids(api("root").get("/buildings?select=id&or=(id.eq.1,id.eq.2)&or=(id.eq.2,id.eq.3)")) == {2}
 
 
-def test_P06_repeated_selection_does_not_widen_a_write(api: Callable) -> None:
+@pytest.mark.attack(entry="P06")
+def test_repeated_selection_does_not_widen_a_write(api: Callable) -> None:
     response = api("ada").post(
         "/buildings?columns=name,client_id&columns=name,client_id,city",
         {**BUILDING, "city": "Oslo"},
@@ -347,7 +366,8 @@ def test_P06_repeated_selection_does_not_widen_a_write(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("operator", ["like", "ilike", "not.like", "like(any)"])
-def test_P07_like_pattern_is_limited(api: Callable, operator: str) -> None:
+@pytest.mark.attack(entry="P07")
+def test_like_pattern_is_limited(api: Callable, operator: str) -> None:
     pattern = "a" * 257
     value = f"{{{pattern}}}" if "(" in operator else pattern
 
@@ -356,7 +376,8 @@ def test_P07_like_pattern_is_limited(api: Callable, operator: str) -> None:
 
 @pytest.mark.parametrize("operator", ["match", "imatch"])
 @pytest.mark.parametrize("pattern", ["^(a|aa)+$", "^(a+)+$", "(.*a){20}", "^(([a-z])+.)+[A-Z]([a-z])+$"])
-def test_P07_pattern_has_no_catastrophic_backtracking(api: Callable, pattern: str, operator: str) -> None:
+@pytest.mark.attack(entry="P07")
+def test_pattern_has_no_catastrophic_backtracking(api: Callable, pattern: str, operator: str) -> None:
     api("root").patch("/inspections?id=eq.1", {"notes": "a" * 60000 + "!"})
     seconds = []
 

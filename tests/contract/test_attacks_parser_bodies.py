@@ -1,5 +1,4 @@
-"""Attack catalogue, group P, from P08: hostile bodies and headers. Test names carry the entry's number."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group P, from P08: hostile bodies and headers. Marks name the entries."""
 
 import csv
 import gzip
@@ -37,7 +36,8 @@ BODIES = [
 
 
 @pytest.mark.parametrize("body", [body for _, body in BODIES], ids=[id_ for id_, _ in BODIES])
-def test_P08_invalid_json_is_refused(api: Callable, body: str | bytes) -> None:
+@pytest.mark.attack(entry="P08")
+def test_invalid_json_is_refused(api: Callable, body: str | bytes) -> None:
     before = dump(api)
 
     response = api("root").post("/buildings", body)
@@ -46,14 +46,16 @@ def test_P08_invalid_json_is_refused(api: Callable, body: str | bytes) -> None:
     assert dump(api) == before
 
 
-def test_P08_number_of_5000_digits_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="P08")
+def test_number_of_5000_digits_is_refused(api: Callable) -> None:
     response = api("root").post("/buildings", '{"name": "N", "client_id": ' + "9" * 5000 + "}")
 
     assert response.status == 400
     assert response.code in ("PGRST102", "22003")
 
 
-def test_P08_last_duplicate_key_applies_to_rule_and_execution(api: Callable) -> None:
+@pytest.mark.attack(entry="P08")
+def test_last_duplicate_key_applies_to_rule_and_execution(api: Callable) -> None:
     foreign_last = api("ada").post("/buildings", '{"name": "N", "client_id": 1, "client_id": 2}')
     own_last = api("ada").post(
         "/buildings?select=client_id", '{"name": "N", "client_id": 2, "client_id": 1}', prefer="return=representation"
@@ -75,7 +77,8 @@ def test_P08_last_duplicate_key_applies_to_rule_and_execution(api: Callable) -> 
     ],
 )
 @pytest.mark.parametrize("path", ["/buildings", "/rpc/get_building_stats"])
-def test_P09_other_content_types_are_refused(api: Callable, path: str, content_type: str) -> None:
+@pytest.mark.attack(entry="P09")
+def test_other_content_types_are_refused(api: Callable, path: str, content_type: str) -> None:
     before = dump(api)
 
     response = api("root").post(path, GOOD, content_type=content_type)
@@ -84,13 +87,15 @@ def test_P09_other_content_types_are_refused(api: Callable, path: str, content_t
     assert dump(api) == before
 
 
-def test_P09_compressed_body_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="P09")
+def test_compressed_body_is_refused(api: Callable) -> None:
     response = api("root").post("/buildings", gzip.compress(GOOD.encode()), headers={"Content-Encoding": "gzip"})
 
     assert refused(response, 415)
 
 
-def test_P09_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> None:
+@pytest.mark.attack(entry="P09")
+def test_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> None:
     body = gzip.compress(b'{"email": "ada@acme.example", "password": "any"}')
 
     response = api("root").post("/auth/v1/token?grant_type=password", body, headers={"Content-Encoding": "gzip"})
@@ -99,7 +104,8 @@ def test_P09_compressed_body_is_refused_by_the_sign_in_too(api: Callable) -> Non
 
 
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "application/json;charset=UTF-8"])
-def test_P09_utf8_charset_is_accepted(api: Callable, content_type: str) -> None:
+@pytest.mark.attack(entry="P09")
+def test_utf8_charset_is_accepted(api: Callable, content_type: str) -> None:
     assert api("root").post("/buildings", GOOD, content_type=content_type).status == 201
 
 
@@ -115,7 +121,8 @@ CSVS = [
 
 
 @pytest.mark.parametrize("body", [body for _, body in CSVS], ids=[id_ for id_, _ in CSVS])
-def test_P10_bad_csv_inserts_nothing(api: Callable, body: str | bytes) -> None:
+@pytest.mark.attack(entry="P10")
+def test_bad_csv_inserts_nothing(api: Callable, body: str | bytes) -> None:
     before = dump(api)
 
     response = api("root").post("/buildings", body, content_type="text/csv")
@@ -125,7 +132,8 @@ def test_P10_bad_csv_inserts_nothing(api: Callable, body: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&columns=address,name,client_id"], ids=["all", "columns"])
-def test_P10_csv_byte_order_mark_is_skipped(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="P10")
+def test_csv_byte_order_mark_is_skipped(api: Callable, query: str) -> None:
     """Spreadsheets start a CSV with a byte order mark, which is not part of the first column's name."""
     body = "\ufeffaddress,name,client_id\r\n12 Mill Lane,Mill Court,1\r\n".encode()
 
@@ -137,7 +145,8 @@ def test_P10_csv_byte_order_mark_is_skipped(api: Callable, query: str) -> None:
     assert response.json == [{"address": "12 Mill Lane", "name": "Mill Court"}]
 
 
-def test_P10_csv_cells_are_returned_unchanged(api: Callable) -> None:
+@pytest.mark.attack(entry="P10")
+def test_csv_cells_are_returned_unchanged(api: Callable) -> None:
     names = ["=1+1", "+1", "-1", "@SUM(A1)"]
     api("root").post("/buildings", [{"name": name, "client_id": 1} for name in names])
 
@@ -156,7 +165,8 @@ def test_P10_csv_cells_are_returned_unchanged(api: Callable) -> None:
         ("/buildings#?id=eq.1", ""),
     ],
 )
-def test_P10_target_with_fragment_is_refused(api: Callable, raw: str, sent: str) -> None:
+@pytest.mark.attack(entry="P10")
+def test_target_with_fragment_is_refused(api: Callable, raw: str, sent: str) -> None:
     """A server drops what follows `#`. A write would lose filters and affect more rows."""
     environ = {"RAW_URI": raw, "QUERY_STRING": sent}
     before = dump(api)
@@ -175,7 +185,8 @@ def test_P10_target_with_fragment_is_refused(api: Callable, raw: str, sent: str)
 
 @pytest.mark.parametrize("variable", ["HTTP_PREFER", "HTTP_RANGE", "HTTP_ACCEPT", "HTTP_ORIGIN"])
 @pytest.mark.parametrize("value", ["count=exact\r\nX-Evil: 1", "x\nX-Evil: 1", "0-1\rX-Evil: 1"])
-def test_P11_header_value_starts_no_new_header(api: Callable, variable: str, value: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_header_value_starts_no_new_header(api: Callable, variable: str, value: str) -> None:
     response = api("root").get("/buildings", environ={variable: value})
 
     assert response.status < 500
@@ -184,14 +195,16 @@ def test_P11_header_value_starts_no_new_header(api: Callable, variable: str, val
 
 
 @pytest.mark.parametrize("query", ["select=id%0d%0aX-Evil:1", "name=eq.%0d%0aX-Evil:1", "%0d%0aX-Evil=eq.1"])
-def test_P11_query_starts_no_new_header(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_query_starts_no_new_header(api: Callable, query: str) -> None:
     response = api("root").get(f"/buildings?{query}")
 
     assert response.status in (200, 400)
     assert "X-Evil" not in response.headers
 
 
-def test_P11_location_starts_no_new_header(api: Callable) -> None:
+@pytest.mark.attack(entry="P11")
+def test_location_starts_no_new_header(api: Callable) -> None:
     response = api("root").post(
         "/users",
         {"email": "a\r\nX-Evil: 1@x.example", "name": "a\r\nX-Evil: 1", "role": "client_manager", "client_id": 1},
@@ -203,18 +216,21 @@ def test_P11_location_starts_no_new_header(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("prefer", ["foo=bar, handling=strict", "handling=strict, count=nope"])
-def test_P11_unknown_preference_is_refused_when_strict(api: Callable, prefer: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_preference_is_refused_when_strict(api: Callable, prefer: str) -> None:
     assert refused(api("root").get("/buildings", prefer=prefer), 400, "PGRST122")
 
 
-def test_P11_unknown_preference_is_ignored_otherwise(api: Callable) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_preference_is_ignored_otherwise(api: Callable) -> None:
     response = api("root").get("/buildings?select=id", prefer="foo=bar")
 
     assert ids(response) == {1, 2, 3, 4, 5, 6}
 
 
 @pytest.mark.parametrize("handling", ["handling=lenient", "handling=strict"])
-def test_P11_unknown_time_zone_is_refused(api: Callable, handling: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_time_zone_is_refused(api: Callable, handling: str) -> None:
     prefer = f"{handling}, timezone=Nowhere/Land"
     root = api("root")
     found = [
@@ -231,7 +247,8 @@ def test_P11_unknown_time_zone_is_refused(api: Callable, handling: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["other", "api", "PUBLIC", "pg_catalog", "main"])
-def test_P11_unknown_schemas_are_refused(api: Callable, profile: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_schemas_are_refused(api: Callable, profile: str) -> None:
     read = api("root").get("/buildings", headers={"Accept-Profile": profile})
     written = api("root").post("/buildings", BUILDING, headers={"Content-Profile": profile})
 
@@ -241,7 +258,8 @@ def test_P11_unknown_schemas_are_refused(api: Callable, profile: str) -> None:
 
 @pytest.mark.parametrize("path", ["/profiles", "/rest/v1/profiles", "/rpc/hello", "/a/b"])
 @pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
-def test_P11_unknown_schema_precedes_other_errors(api: Callable, path: str, header: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_schema_precedes_other_errors(api: Callable, path: str, header: str) -> None:
     found = [
         api("root").get(path, headers={header: "private"}),
         api("root").post(path, {}, headers={header: "private"}),
@@ -252,7 +270,8 @@ def test_P11_unknown_schema_precedes_other_errors(api: Callable, path: str, head
 
 
 @pytest.mark.parametrize("header", ["Accept-Profile", "Content-Profile"])
-def test_P11_unknown_schema_error_hints_at_public(api: Callable, header: str) -> None:
+@pytest.mark.attack(entry="P11")
+def test_unknown_schema_error_hints_at_public(api: Callable, header: str) -> None:
     response = api("root").get("/buildings", headers={header: "x" * 300})
 
     assert response.refusal == (406, "PGRST106", f"Invalid schema: {'x' * 200}…")
@@ -269,7 +288,8 @@ def test_P11_unknown_schema_error_hints_at_public(api: Callable, header: str) ->
         ("GET", "/rpc/get_inspections_dashboard_summary_fast", None, "Accept-Profile"),
     ],
 )
-def test_P11_public_schema_is_confirmed_in_content_profile(
+@pytest.mark.attack(entry="P11")
+def test_public_schema_is_confirmed_in_content_profile(
     api: Callable, method: str, path: str, body: dict | None, header: str
 ) -> None:
     other = ({"Accept-Profile", "Content-Profile"} - {header}).pop()
@@ -307,7 +327,8 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ERRORS, ids=[f"{m} {p}" for m, p, _ in ERRORS])
-def test_P12_error_has_one_shape_and_reveals_no_internals(api: Callable, method: str, path: str, body: object) -> None:
+@pytest.mark.attack(entry="P12")
+def test_error_has_one_shape_and_reveals_no_internals(api: Callable, method: str, path: str, body: object) -> None:
     response = api("root").send(method, path, body)
 
     assert 400 <= response.status < 500
@@ -319,7 +340,8 @@ def test_P12_error_has_one_shape_and_reveals_no_internals(api: Callable, method:
         assert word not in response.text
 
 
-def test_P12_script_in_a_row_is_served_as_json(api: Callable) -> None:
+@pytest.mark.attack(entry="P12")
+def test_script_in_a_row_is_served_as_json(api: Callable) -> None:
     api("root").post("/buildings", {"name": SCRIPT, "client_id": 1})
 
     response = api("root").get("/buildings?id=gt.6")
@@ -330,13 +352,15 @@ def test_P12_script_in_a_row_is_served_as_json(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("body", ["{}", "{", "[1]", "null", '{"id": 4}'])
-def test_P13_body_of_a_read_is_ignored(api: Callable, body: str) -> None:
+@pytest.mark.attack(entry="P13")
+def test_body_of_a_read_is_ignored(api: Callable, body: str) -> None:
     response = api("moe").send("GET", "/buildings?select=id", body)
 
     assert ids(response) == {1}
 
 
-def test_P13_body_of_a_get_call_is_ignored(api: Callable) -> None:
+@pytest.mark.attack(entry="P13")
+def test_body_of_a_get_call_is_ignored(api: Callable) -> None:
     path = "/rpc/get_building_stats?building_id=1"
 
     same = api("moe").send("GET", path, {"building_id": 1})

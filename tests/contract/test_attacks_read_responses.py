@@ -1,7 +1,4 @@
-"""Attack catalogue, group R, from R11: every response format holds visible rows only. Test names carry the
-entry's number.
-"""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group R, from R11: every response format holds visible rows only. Marks name the entries."""
 
 import csv
 import io
@@ -16,7 +13,8 @@ from tests.support.factories import RowFactory
 from tests.support.tokens import claims_of, sign
 
 
-def test_R11_every_representation_holds_the_same_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="R11")
+def test_every_representation_holds_the_same_rows(api: Callable) -> None:
     moe = api("moe")
     path = "/inspections?select=id&order=id"
 
@@ -32,7 +30,8 @@ def test_R11_every_representation_holds_the_same_rows(api: Callable) -> None:
     assert head.text == ""
 
 
-def test_R11_singular_counts_visible_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="R11")
+def test_singular_counts_visible_rows(api: Callable) -> None:
     singular = "application/vnd.pgrst.object+json"
 
     many = api("moe").get("/inspections", accept=singular)
@@ -45,13 +44,15 @@ def test_R11_singular_counts_visible_rows(api: Callable) -> None:
     assert one.json == {"id": 3}
 
 
-def test_R11_plans_are_not_shown(api: Callable) -> None:
+@pytest.mark.attack(entry="R11")
+def test_plans_are_not_shown(api: Callable) -> None:
     response = api("root").get("/buildings", accept="application/vnd.pgrst.plan+json")
 
     assert (response.status, response.code) == (406, "PGRST107")
 
 
-def test_R12_write_representation_is_scoped_like_a_read(api: Callable) -> None:
+@pytest.mark.attack(entry="R12")
+def test_write_representation_is_scoped_like_a_read(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
     embed = "client_manager_building_access!manager_id(building_id,buildings(id))"
 
@@ -66,7 +67,8 @@ def test_R12_write_representation_is_scoped_like_a_read(api: Callable) -> None:
     }
 
 
-def test_R12_location_is_relative(api: Callable) -> None:
+@pytest.mark.attack(entry="R12")
+def test_location_is_relative(api: Callable) -> None:
     response = api("ada").post("/buildings", {"name": "New", "client_id": 1}, prefer="return=headers-only")
 
     new = api("ada").get("/buildings?name=eq.New&select=id").json[0]["id"]
@@ -75,7 +77,8 @@ def test_R12_location_is_relative(api: Callable) -> None:
 
 
 @pytest.mark.parametrize(("who", "building"), [("moe", 2), ("ada", 4), ("bob", 2)])
-def test_R13_stats_of_hidden_and_missing_are_the_same_error(api: Callable, who: str, building: int) -> None:
+@pytest.mark.attack(entry="R13")
+def test_stats_of_hidden_and_missing_are_the_same_error(api: Callable, who: str, building: int) -> None:
     hidden = api(who).rpc("get_building_stats", {"building_id": building})
     missing = api(who).rpc("get_building_stats", {"building_id": 999})
 
@@ -83,20 +86,23 @@ def test_R13_stats_of_hidden_and_missing_are_the_same_error(api: Callable, who: 
     assert hidden.whole == missing.whole
 
 
-def test_R14_dashboard_counts_visible_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="R14")
+def test_dashboard_counts_visible_rows(api: Callable) -> None:
     body = api("moe").rpc("get_inspections_dashboard_summary_fast").json
 
     assert (body["total_inspections"], body["total_buildings"]) == (4, 1)
 
 
-def test_R14_chart_never_names_a_hidden_building(api: Callable) -> None:
+@pytest.mark.attack(entry="R14")
+def test_chart_never_names_a_hidden_building(api: Callable) -> None:
     body = api("moe").rpc("get_building_stats_chart_fast", {"start_date": "2025-04-11", "end_date": "2025-06-30"}).json
 
     assert sum(point["total"] for point in body["series"]) == 2  # inspections 3 and 9
     assert {row["building_id"] for row in body["buildings"]} <= {1}
 
 
-def test_R15_aggregates_count_visible_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="R15")
+def test_aggregates_count_visible_rows(api: Callable) -> None:
     assert api("moe").get("/inspections?select=count()").json == [{"count": 4}]
     assert api("moe").get("/inspections?select=id.sum()").json == [{"sum": 15}]
     assert api("mia").get("/inspections?select=count()").json == [{"count": 0}]
@@ -110,13 +116,15 @@ def test_R15_aggregates_count_visible_rows(api: Callable) -> None:
     ],
     ids=["embed", "spread"],
 )
-def test_R15_hidden_parents_fall_into_the_null_group(api: Callable, select: str, hidden: dict, shown: dict) -> None:
+@pytest.mark.attack(entry="R15")
+def test_hidden_parents_fall_into_the_null_group(api: Callable, select: str, hidden: dict, shown: dict) -> None:
     rows = api("moe").get(f"/inspections?select={select},count()").json
 
     assert sorted(rows, key=lambda row: row["count"]) == [{**hidden, "count": 1}, {**shown, "count": 3}]
 
 
-def test_R16_path_is_matched_literally(api: Callable) -> None:
+@pytest.mark.attack(entry="R16")
+def test_path_is_matched_literally(api: Callable) -> None:
     upper = api("root").get("/Buildings")
     slash = api("root").get("/buildings/")
     double = api("root").get("/buildings", environ={"PATH_INFO": "//buildings"})
@@ -149,7 +157,8 @@ def test_unknown_table_error_hints_at_similar_name(api: Callable, name: str, mea
 
 
 @pytest.mark.parametrize("path", ["/%62uildings", "/rest/v1/buildings", "/rest/v1/%62uildings"])
-def test_R16_other_spellings_keep_the_rule(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="R16")
+def test_other_spellings_keep_the_rule(api: Callable, path: str) -> None:
     assert api("moe").get(path).text == api("moe").get("/buildings").text
 
 
@@ -167,7 +176,8 @@ NO_RULE_MATCHES = {
 
 @pytest.mark.parametrize("path", ["/buildings", "/users", "/inspections?select=count()"])
 @pytest.mark.parametrize("claims", NO_RULE_MATCHES.values(), ids=NO_RULE_MATCHES)
-def test_R17_caller_without_matching_rule_gets_no_rows(api: Callable, claims: dict, path: str) -> None:
+@pytest.mark.attack(entry="R17")
+def test_caller_without_matching_rule_gets_no_rows(api: Callable, claims: dict, path: str) -> None:
     response = api(Bearer(f"Bearer {sign(claims)}")).get(path)
 
     assert (response.status, response.code) == (401, "PGRST303")
@@ -175,7 +185,8 @@ def test_R17_caller_without_matching_rule_gets_no_rows(api: Callable, claims: di
 
 
 @pytest.mark.parametrize("table", RESOURCES)
-def test_R18_resource_returns_only_its_columns(api: Callable, table: str) -> None:
+@pytest.mark.attack(entry="R18")
+def test_resource_returns_only_its_columns(api: Callable, table: str) -> None:
     first = RowFactory(api).row(table)
     header = api("root").get(f"/{table}", accept="text/csv").text.splitlines()[0]
 
@@ -185,14 +196,16 @@ def test_R18_resource_returns_only_its_columns(api: Callable, table: str) -> Non
 
 @pytest.mark.parametrize("column", ["password", "password_hash", "encrypted_password", "token"])
 @pytest.mark.parametrize("query", ["select={}", "{}=eq.1", "order={}", "or=({}.eq.1,id.eq.1)"])
-def test_R18_users_have_no_hidden_column(api: Callable, query: str, column: str) -> None:
+@pytest.mark.attack(entry="R18")
+def test_users_have_no_hidden_column(api: Callable, query: str, column: str) -> None:
     response = api("root").get("/users?" + query.format(column))
 
     assert (response.status, response.code) == (400, "42703")
 
 
 @pytest.mark.parametrize("path", ["/", "/rest/v1/"])
-def test_R19_openapi_lists_only_public_names(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="R19")
+def test_openapi_lists_only_public_names(api: Callable, path: str) -> None:
     document = api("root").get(path, accept="application/openapi+json").json
 
     resources = {f"/{table}" for table in RESOURCES}
@@ -204,12 +217,14 @@ def test_R19_openapi_lists_only_public_names(api: Callable, path: str) -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", "moe", "mia", "service"])
-def test_R19_openapi_is_the_same_for_all_roles(api: Callable, who: str) -> None:
+@pytest.mark.attack(entry="R19")
+def test_openapi_is_the_same_for_all_roles(api: Callable, who: str) -> None:
     assert api(who).get("/").text == api("root").get("/").text
 
 
 @pytest.mark.parametrize("path", ["/live", "/ready"])
-def test_R19_health_needs_no_credentials_and_reveals_nothing(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="R19")
+def test_health_needs_no_credentials_and_reveals_nothing(api: Callable, path: str) -> None:
     response = api("nobody").get(path, headers={"apikey": None})
 
     assert response.status == 200
@@ -218,7 +233,8 @@ def test_R19_health_needs_no_credentials_and_reveals_nothing(api: Callable, path
 
 
 @pytest.mark.parametrize("path", ["/buildings", "/", "/nope", "/rpc/get_building_stats?building_id=1"])
-def test_R20_responses_are_not_cacheable(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="R20")
+def test_responses_are_not_cacheable(api: Callable, path: str) -> None:
     headers = api("moe").get(path).headers
 
     assert headers["Cache-Control"] == "private, no-store"
@@ -228,7 +244,8 @@ def test_R20_responses_are_not_cacheable(api: Callable, path: str) -> None:
         assert absent not in headers
 
 
-def test_R20_alternating_callers_see_only_their_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="R20")
+def test_alternating_callers_see_only_their_rows(api: Callable) -> None:
     for _ in range(3):
         assert ids(api("moe").get("/buildings?select=id")) == {1}
         assert ids(api("max").get("/buildings?select=id")) == {4}
@@ -236,7 +253,8 @@ def test_R20_alternating_callers_see_only_their_rows(api: Callable) -> None:
         assert ids(api("ada").get("/buildings?select=id")) == {1, 2, 3, 5, 6}
 
 
-def test_R20_unknown_user_is_refused_despite_valid_signature(api: Callable) -> None:
+@pytest.mark.attack(entry="R20")
+def test_unknown_user_is_refused_despite_valid_signature(api: Callable) -> None:
     response = api(Person(UNKNOWN_USER_ID, "super_admin")).get("/buildings")
 
     assert (response.status, response.code) == (401, "PGRST303")

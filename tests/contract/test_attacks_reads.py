@@ -1,5 +1,4 @@
-"""Attack catalogue, group R: reading hidden rows. Test names carry the entry's number."""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group R: reading hidden rows. Marks name the entries."""
 
 from collections.abc import Callable
 
@@ -9,24 +8,28 @@ from tests.conftest import ADA, MAX, MIA, MOE, RESOURCES, UNKNOWN_USER_ID, ids
 
 
 @pytest.mark.parametrize("who", ["moe", "bob"])
-def test_R01_inspection_grant_does_not_show_the_building(api: Callable, who: str) -> None:
+@pytest.mark.attack(entry="R01")
+def test_inspection_grant_does_not_show_the_building(api: Callable, who: str) -> None:
     [row] = api(who).get("/inspections?select=*,buildings(*)&id=eq.3").json
 
     assert (row["id"], row["building_id"], row["buildings"]) == (3, 2, None)
 
 
 @pytest.mark.parametrize(("who", "left"), [("moe", {1, 2, 9}), ("bob", {6, 7, 8})])
-def test_R01_inner_embed_omits_rows_with_hidden_building(api: Callable, who: str, left: set) -> None:
+@pytest.mark.attack(entry="R01")
+def test_inner_embed_omits_rows_with_hidden_building(api: Callable, who: str, left: set) -> None:
     assert ids(api(who).get("/inspections?select=id,buildings!inner(id)")) == left
 
 
-def test_R02_granted_building_shows_its_own_inspections_only(api: Callable) -> None:
+@pytest.mark.attack(entry="R02")
+def test_granted_building_shows_its_own_inspections_only(api: Callable) -> None:
     response = api("moe").get("/buildings?select=id,inspections(id)&inspections.order=id")
 
     assert response.json == [{"id": 1, "inspections": [{"id": 1}, {"id": 2}, {"id": 9}]}]
 
 
-def test_R03_rule_applies_at_each_of_five_levels(api: Callable) -> None:
+@pytest.mark.attack(entry="R03")
+def test_rule_applies_at_each_of_five_levels(api: Callable) -> None:
     path = "buildings(inspections(buildings(inspections(buildings(id)))))"
 
     rows = api("moe").get(f"/inspections?select=id,{path}&order=id").json
@@ -41,7 +44,8 @@ def test_R03_rule_applies_at_each_of_five_levels(api: Callable) -> None:
     ]
 
 
-def test_R03_sixth_level_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="R03")
+def test_sixth_level_is_refused(api: Callable) -> None:
     path = "buildings(inspections(buildings(inspections(buildings(inspections(id))))))"
 
     response = api("moe").get(f"/inspections?select={path}")
@@ -50,7 +54,8 @@ def test_R03_sixth_level_is_refused(api: Callable) -> None:
     assert "5" in response.message
 
 
-def test_R04_rule_applies_to_every_embed_spelling(api: Callable) -> None:
+@pytest.mark.attack(entry="R04")
+def test_rule_applies_to_every_embed_spelling(api: Callable) -> None:
     select = (
         "id,a:buildings(id),b:buildings(id),c:buildings!inspections_building_id_fkey(id),"
         "d:buildings!building_id(id),...buildings(client_id)"
@@ -84,7 +89,8 @@ HIDDEN_TABLES = [
 
 
 @pytest.mark.parametrize("table", HIDDEN_TABLES)
-def test_R05_internal_table_does_not_exist(api: Callable, table: str) -> None:
+@pytest.mark.attack(entry="R05")
+def test_internal_table_does_not_exist(api: Callable, table: str) -> None:
     embedded = api("root").get(f"/buildings?select=id,{table}(*)")
     asked = api("root").get(f"/{table}")
 
@@ -98,7 +104,8 @@ def only_resources_are_named(hint: str | None) -> bool:
     return hint is None or any(table in hint for table in RESOURCES)
 
 
-def test_R06_many_to_many_returns_only_the_manager(api: Callable) -> None:
+@pytest.mark.attack(entry="R06")
+def test_many_to_many_returns_only_the_manager(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 1})
 
     rows = api("moe").get("/buildings?select=id,users!client_manager_building_access(id)").json
@@ -106,20 +113,23 @@ def test_R06_many_to_many_returns_only_the_manager(api: Callable) -> None:
     assert rows == [{"id": 1, "users": [{"id": MOE}]}]
 
 
-def test_R06_many_to_many_passes_through_visible_grants_only(api: Callable) -> None:
+@pytest.mark.attack(entry="R06")
+def test_many_to_many_passes_through_visible_grants_only(api: Callable) -> None:
     rows = api("moe").get("/buildings?select=id,users!client_admin_building_access(id)").json
 
     assert rows == [{"id": 1, "users": []}]
 
 
-def test_R06_many_to_many_shows_visible_buildings_only(api: Callable) -> None:
+@pytest.mark.attack(entry="R06")
+def test_many_to_many_shows_visible_buildings_only(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MOE, "building_id": 4})
     select = f"select=id,buildings!client_manager_building_access(id)&id=eq.{MOE}"
 
     assert api("ada").get(f"/users?{select}").json == [{"id": MOE, "buildings": [{"id": 1}]}]
 
 
-def test_R06_unhinted_many_to_many_is_ambiguous(api: Callable) -> None:
+@pytest.mark.attack(entry="R06")
+def test_unhinted_many_to_many_is_ambiguous(api: Callable) -> None:
     response = api("moe").get("/buildings?select=id,users(id)")
 
     assert (response.status, response.code) == (300, "PGRST201")
@@ -134,7 +144,8 @@ INSPECTORS = {
 
 
 @pytest.mark.parametrize("who", INSPECTORS)
-def test_R07_inspectors_show_visible_inspections_only(api: Callable, who: str) -> None:
+@pytest.mark.attack(entry="R07")
+def test_inspectors_show_visible_inspections_only(api: Callable, who: str) -> None:
     path = "/inspectors?select=id,inspections(id)&order=id&inspections.order=id"
 
     rows = api(who).get(path).json
@@ -142,7 +153,8 @@ def test_R07_inspectors_show_visible_inspections_only(api: Callable, who: str) -
     assert [(row["id"], [i["id"] for i in row["inspections"]]) for row in rows] == INSPECTORS[who]
 
 
-def test_R08_managers_grant_hides_its_grantor(api: Callable) -> None:
+@pytest.mark.attack(entry="R08")
+def test_managers_grant_hides_its_grantor(api: Callable) -> None:
     select = "*,buildings(id),by:users!assigned_by(id),to:users!manager_id(id)"
 
     rows = api("moe").get(f"/client_manager_building_access?select={select}").json
@@ -160,13 +172,15 @@ def test_R08_managers_grant_hides_its_grantor(api: Callable) -> None:
     ]
 
 
-def test_R08_unhinted_user_of_a_grant_is_ambiguous(api: Callable) -> None:
+@pytest.mark.attack(entry="R08")
+def test_unhinted_user_of_a_grant_is_ambiguous(api: Callable) -> None:
     response = api("moe").get("/client_manager_building_access?select=*,users(id)")
 
     assert (response.status, response.code) == (300, "PGRST201")
 
 
-def test_R08_other_managers_grants_equal_unknown_users(api: Callable) -> None:
+@pytest.mark.attack(entry="R08")
+def test_other_managers_grants_equal_unknown_users(api: Callable) -> None:
     others = api("moe").get(f"/client_manager_building_access?manager_id=eq.{MAX}")
     nobodys = api("moe").get(f"/client_manager_building_access?manager_id=eq.{UNKNOWN_USER_ID}")
 
@@ -184,13 +198,15 @@ def test_R08_other_managers_grants_equal_unknown_users(api: Callable) -> None:
         ("ada", "client_admin_inspection_access"),
     ],
 )
-def test_R09_grants_of_others_are_an_empty_list(api: Callable, who: str, table: str) -> None:
+@pytest.mark.attack(entry="R09")
+def test_grants_of_others_are_an_empty_list(api: Callable, who: str, table: str) -> None:
     response = api(who).get(f"/{table}", prefer="count=exact")
 
     assert (response.status, response.json, response.total) == (200, [], "0")
 
 
-def test_R09_admin_sees_grants_to_own_managers_whoever_assigned(api: Callable) -> None:
+@pytest.mark.attack(entry="R09")
+def test_admin_sees_grants_to_own_managers_whoever_assigned(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MIA, "building_id": 4})
 
     rows = api("ada").get("/client_manager_building_access?select=manager_id,building_id").json
@@ -198,7 +214,8 @@ def test_R09_admin_sees_grants_to_own_managers_whoever_assigned(api: Callable) -
     assert {(row["manager_id"], row["building_id"]) for row in rows} == {(MOE, 1), (MIA, 4)}
 
 
-def test_R10_granted_building_of_another_client_is_read_only(api: Callable) -> None:
+@pytest.mark.attack(entry="R10")
+def test_granted_building_of_another_client_is_read_only(api: Callable) -> None:
     ada = api("ada")
     rows = ada.get("/buildings?id=eq.5&select=id,clients(id),inspections(id)").json
     assert rows == [{"id": 5, "clients": None, "inspections": [{"id": 8}]}]

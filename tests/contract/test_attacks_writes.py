@@ -1,8 +1,7 @@
-"""Attack catalogue, group W: writing foreign rows. Test names carry the entry's number.
+"""Attack catalogue, group W: writing foreign rows. Marks name the entries.
 
 W16 and W17 need concurrent requests; tests/http covers them.
 """
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
 
 from collections.abc import Callable
 
@@ -44,7 +43,8 @@ MALFORMED_REQUESTS = [
 
 @pytest.mark.parametrize("table", RESOURCES)
 @pytest.mark.parametrize(("method", "query", "body"), MALFORMED_REQUESTS)
-def test_W01_manager_is_refused_before_the_row_is_read(
+@pytest.mark.attack(entry="W01")
+def test_manager_is_refused_before_the_row_is_read(
     unchanging_api: Callable, table: str, method: str, query: str, body: object
 ) -> None:
     response = unchanging_api("moe").send(method, f"/{table}{query}", body)
@@ -52,21 +52,24 @@ def test_W01_manager_is_refused_before_the_row_is_read(
     assert response.refusal == privilege(table)
 
 
-def test_W02_building_of_a_foreign_client_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="W02")
+def test_building_of_a_foreign_client_is_refused(api: Callable) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", {"name": "N", "client_id": 2})
 
     assert response.refusal == rule("buildings")
 
 
 @pytest.mark.parametrize("body", [{"name": "N", "client_id": None}, {"name": "N"}], ids=["null", "absent"])
-def test_W02_building_without_a_client_is_refused(api: Callable, body: dict) -> None:
+@pytest.mark.attack(entry="W02")
+def test_building_without_a_client_is_refused(api: Callable, body: dict) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", body)
 
     assert (response.status, response.code) == (403, "42501")
 
 
 @pytest.mark.parametrize("client", ["abc", "1.0", 1.5, True, [], {}], ids=repr)
-def test_W02_client_id_must_be_an_integer(api: Callable, client: object) -> None:
+@pytest.mark.attack(entry="W02")
+def test_client_id_must_be_an_integer(api: Callable, client: object) -> None:
     body = {"name": "N", "client_id": client}
 
     response = unchanged_after(api, "ada", "POST", "/buildings", body)
@@ -74,7 +77,8 @@ def test_W02_client_id_must_be_an_integer(api: Callable, client: object) -> None
     assert (response.status, response.code) == (400, "22P02")
 
 
-def test_W02_client_id_with_zero_fraction_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="W02")
+def test_client_id_with_zero_fraction_is_refused(api: Callable) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", '{"name": "N", "client_id": 1.0}')
 
     assert (response.status, response.code) == (400, "22P02")
@@ -88,20 +92,23 @@ def test_W02_client_id_with_zero_fraction_is_refused(api: Callable) -> None:
         ("/inspections?id=eq.1", {"building_id": 5}),
     ],
 )
-def test_W03_rule_applies_to_the_new_row(api: Callable, path: str, change: dict) -> None:
+@pytest.mark.attack(entry="W03")
+def test_rule_applies_to_the_new_row(api: Callable, path: str, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", path, change)
 
     assert response.refusal == rule(path.strip("/").partition("?")[0])
 
 
 @pytest.mark.parametrize("path", ["/buildings?id=eq.4", "/buildings?id=eq.5", "/buildings?client_id=eq.2"])
-def test_W04_foreign_row_cannot_be_moved_to_own_client(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="W04")
+def test_foreign_row_cannot_be_moved_to_own_client(api: Callable, path: str) -> None:
     response = unchanged_after(api, "ada", "PATCH", path, {"client_id": 1}, prefer="return=representation")
 
     assert (response.status, response.json) == (200, [])
 
 
-def test_W04_delete_of_all_users_takes_own_managers_only(api: Callable) -> None:
+@pytest.mark.attack(entry="W04")
+def test_delete_of_all_users_takes_own_managers_only(api: Callable) -> None:
     response = api("ada").delete("/users?id=not.is.null&select=id", prefer="return=representation")
 
     assert ids(response) == {MOE, MIA}
@@ -116,13 +123,15 @@ BULKS = [
 
 
 @pytest.mark.parametrize("rows", [rows for _, rows in BULKS], ids=[id_ for id_, _ in BULKS])
-def test_W05_one_foreign_row_refuses_the_bulk(api: Callable, rows: list) -> None:
+@pytest.mark.attack(entry="W05")
+def test_one_foreign_row_refuses_the_bulk(api: Callable, rows: list) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", rows)
 
     assert response.refusal == rule("buildings")
 
 
-def test_W05_one_foreign_row_refuses_the_csv(api: Callable) -> None:
+@pytest.mark.attack(entry="W05")
+def test_one_foreign_row_refuses_the_csv(api: Callable) -> None:
     text = "name,client_id\n" + "New,1\n" * 999 + "Foreign,2\n"
 
     response = unchanged_after(api, "ada", "POST", "/buildings", text, content_type="text/csv")
@@ -130,7 +139,8 @@ def test_W05_one_foreign_row_refuses_the_csv(api: Callable) -> None:
     assert response.refusal == rule("buildings")
 
 
-def test_W05_one_invalid_value_refuses_the_bulk(api: Callable) -> None:
+@pytest.mark.attack(entry="W05")
+def test_one_invalid_value_refuses_the_bulk(api: Callable) -> None:
     rows = [{**NEW_BUILDING, "floors": floors} for floors in (2, "many")]
     text = "name,client_id,floors\nA,1,2\nB,1,many\n"
 
@@ -141,7 +151,8 @@ def test_W05_one_invalid_value_refuses_the_bulk(api: Callable) -> None:
     assert (as_csv.status, as_csv.code) == (400, "22P02")
 
 
-def test_W06_one_row_leaving_the_callers_scope_refuses_all(api: Callable) -> None:
+@pytest.mark.attack(entry="W06")
+def test_one_row_leaving_the_callers_scope_refuses_all(api: Callable) -> None:
     table = "client_manager_building_access"
     api("root").post(f"/{table}", {"manager_id": MIA, "building_id": 2})  # signed by root
 
@@ -155,7 +166,8 @@ def test_W06_one_row_leaving_the_callers_scope_refuses_all(api: Callable) -> Non
 # ── W07-W12: malformed and too broad ─────────────────────────────────────────────────────────────────────
 
 
-def test_W07_put_of_another_id_than_the_filters_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="W07")
+def test_put_of_another_id_than_the_filters_is_refused(api: Callable) -> None:
     body = {"id": 2, **NEW_BUILDING}
 
     response = unchanged_after(api, "root", "PUT", "/buildings?id=eq.1", body)
@@ -166,7 +178,8 @@ def test_W07_put_of_another_id_than_the_filters_is_refused(api: Callable) -> Non
 @pytest.mark.parametrize(
     "query", ["", "?id=gt.1", "?id=in.(1)", "?id=eq.1&name=eq.x", "?name=eq.x", "?or=(id.eq.1,id.eq.2)"]
 )
-def test_W07_put_needs_exactly_the_key(api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="W07")
+def test_put_needs_exactly_the_key(api: Callable, query: str) -> None:
     body = {"id": 1, **NEW_BUILDING}
 
     response = unchanged_after(api, "root", "PUT", f"/buildings{query}", body)
@@ -175,7 +188,8 @@ def test_W07_put_needs_exactly_the_key(api: Callable, query: str) -> None:
 
 
 @pytest.mark.parametrize("body", [[], [{"id": 1, **NEW_BUILDING}] * 2], ids=["none", "two"])
-def test_W07_put_takes_one_row(api: Callable, body: list) -> None:
+@pytest.mark.attack(entry="W07")
+def test_put_takes_one_row(api: Callable, body: list) -> None:
     response = unchanged_after(api, "root", "PUT", "/buildings?id=eq.1", body)
 
     assert response.status == 400
@@ -192,13 +206,15 @@ def test_W07_put_takes_one_row(api: Callable, body: list) -> None:
     ],
     ids=lambda body: list(body)[-1],
 )
-def test_W08_unknown_column_is_refused(api: Callable, body: dict) -> None:
+@pytest.mark.attack(entry="W08")
+def test_unknown_column_is_refused(api: Callable, body: dict) -> None:
     response = unchanged_after(api, "root", "POST", "/buildings", body)
 
     assert (response.status, response.code) == (400, "PGRST204")
 
 
-def test_W08_hidden_column_of_inspections_is_unknown(api: Callable) -> None:
+@pytest.mark.attack(entry="W08")
+def test_hidden_column_of_inspections_is_unknown(api: Callable) -> None:
     body = {**NEW_INSPECTION, "building_id": 4, "client_id": 1}
 
     response = unchanged_after(api, "ada", "POST", "/inspections", body)
@@ -206,14 +222,16 @@ def test_W08_hidden_column_of_inspections_is_unknown(api: Callable) -> None:
     assert (response.status, response.code) == (400, "PGRST204")
 
 
-def test_W08_columns_with_an_unknown_name_is_refused(api: Callable) -> None:
+@pytest.mark.attack(entry="W08")
+def test_columns_with_an_unknown_name_is_refused(api: Callable) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings?columns=name,nope", NEW_BUILDING)
 
     assert (response.status, response.code) == (400, "PGRST204")
 
 
 @pytest.mark.parametrize("client", [1, 2])
-def test_W08_columns_does_not_skip_the_rule(api: Callable, client: int) -> None:
+@pytest.mark.attack(entry="W08")
+def test_columns_does_not_skip_the_rule(api: Callable, client: int) -> None:
     body = {"name": "N", "client_id": client}
 
     response = unchanged_after(api, "ada", "POST", "/buildings?columns=name", body)
@@ -225,13 +243,15 @@ def test_W08_columns_does_not_skip_the_rule(api: Callable, client: int) -> None:
 @pytest.mark.parametrize(
     "body", ['"str"', "5", "null", "true", "[[]]", "[1]", "[null]", '["x"]', "[{}, 1]"], ids=lambda body: f"body-{body}"
 )
-def test_W09_body_must_be_rows(api: Callable, method: str, body: str) -> None:
+@pytest.mark.attack(entry="W09")
+def test_body_must_be_rows(api: Callable, method: str, body: str) -> None:
     response = unchanged_after(api, "root", method, "/buildings?id=eq.1", body)
 
     assert (response.status, response.code) == (400, "PGRST102")
 
 
-def test_W09_empty_array_writes_nothing(api: Callable) -> None:
+@pytest.mark.attack(entry="W09")
+def test_empty_array_writes_nothing(api: Callable) -> None:
     response = unchanged_after(api, "ada", "POST", "/buildings", [], prefer="return=representation")
 
     assert (response.status, response.json) == (201, [])
@@ -251,7 +271,8 @@ TOO_BROAD = [
 @pytest.mark.parametrize("who", ["root", "service", "ada"])
 @pytest.mark.parametrize("query", TOO_BROAD)
 @pytest.mark.parametrize(("method", "word"), [("PATCH", "UPDATE"), ("DELETE", "DELETE")])
-def test_W10_write_without_a_filter_is_refused(
+@pytest.mark.attack(entry="W10")
+def test_write_without_a_filter_is_refused(
     unchanging_api: Callable, method: str, word: str, query: str, who: str
 ) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
@@ -263,7 +284,8 @@ def test_W10_write_without_a_filter_is_refused(
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 @pytest.mark.parametrize("query", ["id=gt.0&status%3Deq.failed", "id=eq.1&status", "status&id=eq.1"])
-def test_W10_write_with_parameter_without_equals_is_refused(api: Callable, method: str, query: str) -> None:
+@pytest.mark.attack(entry="W10")
+def test_write_with_parameter_without_equals_is_refused(api: Callable, method: str, query: str) -> None:
     """A read ignores a parameter without `=`, as PostgREST does. In a write it may be a malformed filter."""
     body = {"notes": "x"} if method == "PATCH" else None
 
@@ -274,12 +296,14 @@ def test_W10_write_with_parameter_without_equals_is_refused(api: Callable, metho
     assert api("root").get(f"/inspections?{query}").status == 200
 
 
-def test_W10_empty_parameter_is_not_a_filter(api: Callable) -> None:
+@pytest.mark.attack(entry="W10")
+def test_empty_parameter_is_not_a_filter(api: Callable) -> None:
     assert api("root").delete("/inspections?&id=eq.1&").status == 204
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_W11_more_rows_than_max_affected_change_nothing(api: Callable, method: str) -> None:
+@pytest.mark.attack(entry="W11")
+def test_more_rows_than_max_affected_change_nothing(api: Callable, method: str) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
 
     response = unchanged_after(
@@ -289,7 +313,8 @@ def test_W11_more_rows_than_max_affected_change_nothing(api: Callable, method: s
     assert (response.status, response.code) == (400, "PGRST124")
 
 
-def test_W11_as_many_rows_as_max_affected_are_changed(api: Callable) -> None:
+@pytest.mark.attack(entry="W11")
+def test_as_many_rows_as_max_affected_are_changed(api: Callable) -> None:
     response = api("root").delete("/inspections?id=in.(1,2)", prefer="handling=strict, max-affected=2")
 
     assert response.status == 204
@@ -297,7 +322,8 @@ def test_W11_as_many_rows_as_max_affected_are_changed(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-def test_W11_limit_without_order_is_refused(api: Callable, method: str) -> None:
+@pytest.mark.attack(entry="W11")
+def test_limit_without_order_is_refused(api: Callable, method: str) -> None:
     body = {"notes": "x"} if method == "PATCH" else None
 
     response = unchanged_after(api, "root", method, "/inspections?id=gt.0&limit=2", body)
@@ -305,7 +331,8 @@ def test_W11_limit_without_order_is_refused(api: Callable, method: str) -> None:
     assert (response.status, response.code) == (400, "PGRST109")
 
 
-def test_W11_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
+@pytest.mark.attack(entry="W11")
+def test_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
     response = api("root").delete("/inspections?id=gt.0&limit=2&order=id.desc")
 
     assert response.status == 204
@@ -313,13 +340,15 @@ def test_W11_limit_with_order_takes_exactly_those_rows(api: Callable) -> None:
 
 
 @pytest.mark.parametrize("query", ["idd=eq.1", "id.eq=1", "id=1", "id=", "and=()", "or=()", "id", "=eq.1", "id=eq"])
-def test_W12_misspelled_filter_deletes_nothing(unchanging_api: Callable, query: str) -> None:
+@pytest.mark.attack(entry="W12")
+def test_misspelled_filter_deletes_nothing(unchanging_api: Callable, query: str) -> None:
     response = unchanged_after(unchanging_api, "root", "DELETE", f"/reports_lead?{query}")
 
     assert response.status == 400
 
 
-def test_W12_two_filters_on_a_column_are_combined(unchanging_api: Callable) -> None:
+@pytest.mark.attack(entry="W12")
+def test_two_filters_on_a_column_are_combined(unchanging_api: Callable) -> None:
     response = unchanged_after(
         unchanging_api, "root", "DELETE", "/reports_lead?id=eq.1&id=eq.2", prefer="return=representation"
     )

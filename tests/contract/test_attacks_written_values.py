@@ -1,7 +1,4 @@
-"""Attack catalogue, group W, from W13: cascades, written values and users. Test names carry the entry's
-number.
-"""
-# ruff: noqa: N802  (a test carries its catalogue number as it is written there)
+"""Attack catalogue, group W, from W13: cascades, written values and users. Marks name the entries."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +10,8 @@ from tests.contract.test_attacks_writes import NEW_BUILDING, NEW_INSPECTION, unc
 
 
 @pytest.mark.parametrize("path", ["/buildings?id=eq.1", "/clients?id=eq.1", "/clients?id=eq.2"])
-def test_W13_referenced_row_is_not_deleted(api: Callable, path: str) -> None:
+@pytest.mark.attack(entry="W13")
+def test_referenced_row_is_not_deleted(api: Callable, path: str) -> None:
     response = unchanged_after(api, "root", "DELETE", path)
 
     assert (response.status, response.code) == (409, "23503")
@@ -47,7 +45,8 @@ CASCADES = [
 
 
 @pytest.mark.parametrize(("path", "gone", "kept"), CASCADES, ids=[path for path, _, _ in CASCADES])
-def test_W13_deletion_cascades_exactly(api: Callable, path: str, gone: tuple, kept: tuple) -> None:
+@pytest.mark.attack(entry="W13")
+def test_deletion_cascades_exactly(api: Callable, path: str, gone: tuple, kept: tuple) -> None:
     response = api("root").delete(path)
 
     assert response.status == 204
@@ -55,7 +54,8 @@ def test_W13_deletion_cascades_exactly(api: Callable, path: str, gone: tuple, ke
     assert [len(api("root").get(other).json) for other in kept] == [1] * len(kept)
 
 
-def test_W14_moved_building_loses_the_old_clients_grants(api: Callable) -> None:
+@pytest.mark.attack(entry="W14")
+def test_moved_building_loses_the_old_clients_grants(api: Callable) -> None:
     api("root").post("/client_manager_building_access", {"manager_id": MAX, "building_id": 1})
 
     api("root").patch("/buildings?id=eq.1", {"client_id": 2})
@@ -65,7 +65,8 @@ def test_W14_moved_building_loses_the_old_clients_grants(api: Callable) -> None:
     assert ids(api("ada").get("/buildings?select=id")) == {2, 3, 5, 6}
 
 
-def test_W14_moved_inspection_loses_the_old_clients_grants(api: Callable) -> None:
+@pytest.mark.attack(entry="W14")
+def test_moved_inspection_loses_the_old_clients_grants(api: Callable) -> None:
     api("root").patch("/inspections?id=eq.3", {"building_id": 5})
 
     assert ids(api("moe").get("/inspections?select=id")) == {1, 2, 9}
@@ -79,7 +80,8 @@ def test_W14_moved_inspection_loses_the_old_clients_grants(api: Callable) -> Non
     [{"role": "client_admin"}, {"client_id": 2}, {"role": "super_admin", "client_id": None}],
     ids=["role", "client", "both"],
 )
-def test_W15_changed_user_loses_grants_and_token(api: Callable, change: dict) -> None:
+@pytest.mark.attack(entry="W15")
+def test_changed_user_loses_grants_and_token(api: Callable, change: dict) -> None:
     api("root").patch(f"/users?id=eq.{MOE}", change)
 
     refused = api("moe").get("/inspections")
@@ -100,7 +102,8 @@ ROLLED_BACK = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), ROLLED_BACK, ids=[f"{m} {p}" for m, p, _ in ROLLED_BACK])
-def test_W18_rolled_back_write_responds_and_stores_nothing(
+@pytest.mark.attack(entry="W18")
+def test_rolled_back_write_responds_and_stores_nothing(
     api: Callable, method: str, path: str, body: dict | None
 ) -> None:
     response = unchanged_after(api, "root", method, path, body, prefer="return=representation, tx=rollback")
@@ -119,7 +122,8 @@ def test_W18_rolled_back_write_responds_and_stores_nothing(
     ['"a\\u0000b"', '"\\ud800"', '"\\udc00x"', json.dumps("x" * 65537), json.dumps("é" * 40000)],
     ids=["nul", "high-surrogate", "low-surrogate", "64KiB+1", "64KiB-of-two-byte-letters"],
 )
-def test_W19_text_that_cannot_be_stored_is_refused(api: Callable, text: str) -> None:
+@pytest.mark.attack(entry="W19")
+def test_text_that_cannot_be_stored_is_refused(api: Callable, text: str) -> None:
     body = f'{{"building_id": 1, "inspection_type": "x", "notes": {text}}}'
 
     response = unchanged_after(api, "ada", "POST", "/inspections", body)
@@ -132,7 +136,8 @@ def test_W19_text_that_cannot_be_stored_is_refused(api: Callable, text: str) -> 
     ["x" * 65536, "\u202eabc\u202c", "\x1b[31m", "a\r\nb\tc", " x ", "", "🏢", "' OR 1=1 --", "\x7f"],
     ids=["64KiB", "bidi", "escape", "lines", "blanks", "empty", "astral", "quote", "delete"],
 )
-def test_W19_any_other_text_is_stored_as_given(api: Callable, text: str) -> None:
+@pytest.mark.attack(entry="W19")
+def test_any_other_text_is_stored_as_given(api: Callable, text: str) -> None:
     response = api("ada").post(
         "/inspections?select=notes", {**NEW_INSPECTION, "notes": text}, prefer="return=representation"
     )
@@ -141,7 +146,8 @@ def test_W19_any_other_text_is_stored_as_given(api: Callable, text: str) -> None
 
 
 @pytest.mark.parametrize("value", [5, 1.5, True, False, [], ["x"], {}, {"a": 1}], ids=repr)
-def test_W19_text_takes_strings_only(api: Callable, value: object) -> None:
+@pytest.mark.attack(entry="W19")
+def test_text_takes_strings_only(api: Callable, value: object) -> None:
     body = {**NEW_INSPECTION, "notes": value}
 
     response = unchanged_after(api, "ada", "POST", "/inspections", body)
@@ -166,7 +172,8 @@ DATES = [
 
 
 @pytest.mark.parametrize(("value", "code"), DATES)
-def test_W20_date_is_iso_and_exists(api: Callable, value: str, code: str) -> None:
+@pytest.mark.attack(entry="W20")
+def test_date_is_iso_and_exists(api: Callable, value: str, code: str) -> None:
     body = {**NEW_INSPECTION, "date_visited": value}
 
     response = unchanged_after(api, "ada", "POST", "/inspections", body)
@@ -175,7 +182,8 @@ def test_W20_date_is_iso_and_exists(api: Callable, value: str, code: str) -> Non
 
 
 @pytest.mark.parametrize("value", ["2024-02-29", "2026-12-31", "1999-01-01"])
-def test_W20_existing_date_is_stored(api: Callable, value: str) -> None:
+@pytest.mark.attack(entry="W20")
+def test_existing_date_is_stored(api: Callable, value: str) -> None:
     response = api("ada").post(
         "/inspections?select=date_visited", {**NEW_INSPECTION, "date_visited": value}, prefer="return=representation"
     )
@@ -203,7 +211,8 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("text", "code"), [line[1:] for line in NUMBERS], ids=[line[0] for line in NUMBERS])
-def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
+@pytest.mark.attack(entry="W21")
+def test_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
     body = f'{{"name": "N", "client_id": 1, "floors": {text}}}'
 
     response = unchanged_after(api, "ada", "POST", "/buildings", body)
@@ -212,7 +221,8 @@ def test_W21_integer_is_an_integer(api: Callable, text: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("value", [2**31 - 1, -(2**31), 0])
-def test_W21_integer_within_its_range_is_stored(api: Callable, value: int) -> None:
+@pytest.mark.attack(entry="W21")
+def test_integer_within_its_range_is_stored(api: Callable, value: int) -> None:
     body = {"inspection_id": 1, "gun_id": value}
 
     response = api("ada").post("/reports_lead?select=gun_id", body, prefer="return=representation")
@@ -221,7 +231,8 @@ def test_W21_integer_within_its_range_is_stored(api: Callable, value: int) -> No
 
 
 @pytest.mark.parametrize("value", [0.1, 42.123456789012345, -71.05, 1e-300, 89.99999999999999, 5e-324])
-def test_W21_double_round_trips_exactly(api: Callable, value: float) -> None:
+@pytest.mark.attack(entry="W21")
+def test_double_round_trips_exactly(api: Callable, value: float) -> None:
     response = api("ada").post(
         "/buildings?select=latitude", {**NEW_BUILDING, "latitude": value}, prefer="return=representation"
     )
@@ -230,7 +241,8 @@ def test_W21_double_round_trips_exactly(api: Callable, value: float) -> None:
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, 2**53, 2**52 + 1, 0, -1], ids=["2^63-1", "2^53", "2^52+1", "0", "-1"])
-def test_W22_id_out_of_range_is_refused_without_effect(api: Callable, value: int) -> None:
+@pytest.mark.attack(entry="W22")
+def test_id_out_of_range_is_refused_without_effect(api: Callable, value: int) -> None:
     response = unchanged_after(api, "root", "POST", "/buildings", {"id": value, **NEW_BUILDING})
 
     assert (response.status, response.code) == (400, "22003")
@@ -238,7 +250,8 @@ def test_W22_id_out_of_range_is_refused_without_effect(api: Callable, value: int
 
 
 @pytest.mark.parametrize("value", [7, 2**52], ids=["7", "2^52"])
-def test_W22_id_within_range_is_accepted_and_sequence_continues(api: Callable, value: int) -> None:
+@pytest.mark.attack(entry="W22")
+def test_id_within_range_is_accepted_and_sequence_continues(api: Callable, value: int) -> None:
     api("root").post("/buildings", {"id": value, **NEW_BUILDING})
 
     response = api("ada").post("/buildings?select=id", NEW_BUILDING, prefer="return=representation")
@@ -261,7 +274,8 @@ def user(**more: object) -> dict:
     ],
     ids=["client-admin", "super-admin", "super-admin-of-client", "other-client", "neither"],
 )
-def test_W23_admin_creates_own_managers_only(api: Callable, body: dict) -> None:
+@pytest.mark.attack(entry="W23")
+def test_admin_creates_own_managers_only(api: Callable, body: dict) -> None:
     response = unchanged_after(api, "ada", "POST", "/users", body)
 
     assert response.refusal == rule("users")
@@ -270,7 +284,8 @@ def test_W23_admin_creates_own_managers_only(api: Callable, body: dict) -> None:
 @pytest.mark.parametrize(
     "change", [{"role": "client_admin"}, {"role": "super_admin", "client_id": None}, {"client_id": 2}]
 )
-def test_W23_admin_promotes_no_user(api: Callable, change: dict) -> None:
+@pytest.mark.attack(entry="W23")
+def test_admin_promotes_no_user(api: Callable, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", f"/users?id=eq.{MOE}", change)
 
     assert response.refusal == rule("users")
@@ -278,7 +293,8 @@ def test_W23_admin_promotes_no_user(api: Callable, change: dict) -> None:
 
 @pytest.mark.parametrize("whom", [BOB, ROOT, ADA], ids=["bob", "root", "herself"])
 @pytest.mark.parametrize("change", [{"name": "x"}, {"role": "client_manager"}, {"client_id": 1}])
-def test_W23_admin_changes_no_foreign_user(api: Callable, whom: str, change: dict) -> None:
+@pytest.mark.attack(entry="W23")
+def test_admin_changes_no_foreign_user(api: Callable, whom: str, change: dict) -> None:
     response = unchanged_after(api, "ada", "PATCH", f"/users?id=eq.{whom}", change, prefer="return=representation")
 
     assert (response.status, response.json) == (200, [])
@@ -286,7 +302,8 @@ def test_W23_admin_changes_no_foreign_user(api: Callable, whom: str, change: dic
 
 @pytest.mark.parametrize("who", ["root", "service"])
 @pytest.mark.parametrize(("method", "body"), [("DELETE", None), ("PATCH", {"role": "client_admin", "client_id": 1})])
-def test_W24_last_super_admin_stays(api: Callable, who: str, method: str, body: dict | None) -> None:
+@pytest.mark.attack(entry="W24")
+def test_last_super_admin_stays(api: Callable, who: str, method: str, body: dict | None) -> None:
     response = unchanged_after(api, who, method, f"/users?id=eq.{ROOT}", body)
 
     assert (response.status, response.code) == (400, "23514")

@@ -1,5 +1,4 @@
 """/storage/v1: uploads, names, downloads and images."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
 
 from __future__ import annotations
 
@@ -108,7 +107,8 @@ def test_bytes_alone_have_headers_about_them(storage: Callable) -> None:
         (form(*[("a", b"b", None, None)] * 30, ("a", picture(), "a", None)), FORM, (400, "InvalidRequest")),
     ],
 )
-def test_F07_unfit_upload_is_refused_and_leaves_no_file(
+@pytest.mark.attack(entry="F07")
+def test_unfit_upload_is_refused_and_leaves_no_file(
     storage: Callable, body: bytes, content_type: str, refusal: tuple
 ) -> None:
     ada = storage("ada")
@@ -170,7 +170,8 @@ BAD_NAMES = [
         "GET render/image/authenticated", "DELETE object",
     ],
 )  # fmt: skip
-def test_F01_bad_name_is_refused_in_any_encoding(storage: Callable, call: str) -> None:
+@pytest.mark.attack(entry="F01")
+def test_bad_name_is_refused_in_any_encoding(storage: Callable, call: str) -> None:
     method, _, path = call.partition(" ")
     body = None if method == "GET" else picture() if method == "PUT" else {"expiresIn": 60}
 
@@ -227,7 +228,8 @@ def test_download_has_the_headers_of_private_bytes(storage: Callable) -> None:
         ("download=%22%5C%25.jpg", "attachment; filename=\"---.jpg\"; filename*=UTF-8''%22%5C%25.jpg"),
     ],
 )
-def test_F08_name_of_an_attachment_stays_in_its_header(storage: Callable, query: str, disposition: str) -> None:
+@pytest.mark.attack(entry="F08")
+def test_name_of_an_attachment_stays_in_its_header(storage: Callable, query: str, disposition: str) -> None:
     storage("ada").upload(NAME)
 
     assert storage("ada").send("GET", f"{at(NAME)}?{query}").headers["Content-Disposition"] == disposition

@@ -1,5 +1,4 @@
 """/storage/v1: lists, changes, links, buckets, and calls that are refused."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
 
 from __future__ import annotations
 
@@ -200,7 +199,8 @@ def test_links_for_many_names_keep_their_order(storage: Callable) -> None:
     assert ada.send("GET", link_path(found[1]["signedURL"])).status == 200
 
 
-def test_F06_link_is_for_one_name_and_one_use(storage: Callable) -> None:
+@pytest.mark.attack(entry="F06")
+def test_link_is_for_one_name_and_one_use(storage: Callable) -> None:
     ada, nobody = storage("ada"), storage("nobody")
     for name in ("a", "b"):
         ada.upload(f"inspections/1/{name}")

@@ -2,7 +2,6 @@
 
 The tests print the measurements. They assert limits that also hold on a busy machine.
 """
-# ruff: noqa: N802  (a test of the attack catalogue carries its number as it is written there)
 
 import fcntl
 import itertools
@@ -218,7 +217,8 @@ def test_slow_request_body_holds_no_snapshot(running):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_H14_graceful_stop_under_load_loses_nothing(served, number):
+@pytest.mark.attack(entry="H14")
+def test_graceful_stop_under_load_loses_nothing(served, number):
     """Figure 29: TERM ends the service, HUP the workers. Accepted requests are answered."""
     stop_gracefully(served, number)
 

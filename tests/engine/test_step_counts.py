@@ -3,7 +3,6 @@
 The same requests run over two portfolios. In the second one, other clients have 8 times as many rows. A list that
 scans rows of other clients takes 8 times the steps there.
 """
-# ruff: noqa: N802  (tests of the attack catalogue have its numbers)
 
 from __future__ import annotations
 
@@ -230,7 +229,8 @@ COSTLY = {
 
 @pytest.mark.parametrize("who", ["ada", "moe"])
 @pytest.mark.parametrize("path", COSTLY.values(), ids=COSTLY)
-def test_O15_hidden_rows_cause_no_timeout(apps: dict[str, Flask], who: str, path: str) -> None:
+@pytest.mark.attack(entry="O15")
+def test_hidden_rows_cause_no_timeout(apps: dict[str, Flask], who: str, path: str) -> None:
     """Attack catalogue, O15: a timeout reveals nothing about hidden rows."""
     small, large = (count_steps(apps[size], who, path) for size in ("small", "large"))
 

@@ -1,5 +1,4 @@
-"""Attack catalogue, group H: foreign headers, other origins, paths of files. Test names carry the entry's number."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, group H: foreign headers, other origins, paths of files. Marks name the entries."""
 
 import re
 
@@ -27,7 +26,8 @@ FOREIGN_HEADERS = {
 
 @pytest.mark.parametrize("path", ["/", "/buildings", "/nope", "/rest/v1/buildings?select=id", "/auth/v1/user"])
 @pytest.mark.parametrize("headers", FOREIGN_HEADERS.values(), ids=FOREIGN_HEADERS)
-def test_H07_foreign_header_has_no_effect(service: Served, path: str, headers: dict) -> None:
+@pytest.mark.attack(entry="H07")
+def test_foreign_header_has_no_effect(service: Served, path: str, headers: dict) -> None:
     plain, moved = read_with(service, path, {}), read_with(service, path, headers)
 
     assert (moved.status, moved.body) == (plain.status, plain.body)
@@ -45,7 +45,8 @@ def read_with(service: Served, path: str, headers: dict[str, str]) -> RawRespons
 
 
 @pytest.mark.parametrize("name", ["Authorization_", "Authorization_X", "AUTHORIZATION_", "HTTP_AUTHORIZATION"])
-def test_H07_header_with_underscores_is_ignored(service: Served, name: str) -> None:
+@pytest.mark.attack(entry="H07")
+def test_header_with_underscores_is_ignored(service: Served, name: str) -> None:
     lines = head_lines("nobody", Connection="close") + f"{name}: Bearer {tokens.SERVICE_KEY}\r\n".encode()
 
     [answer] = answers(exchange(service.port, b"GET /buildings HTTP/1.1\r\n" + lines + b"\r\n"))
@@ -74,7 +75,8 @@ def post_with_header_lines(service: Served, *more: str) -> RawResponse:
     return answer
 
 
-def test_H07_repeated_equal_header_is_accepted(service: Served) -> None:
+@pytest.mark.attack(entry="H07")
+def test_repeated_equal_header_is_accepted(service: Served) -> None:
     header_lines = head_lines(Accept_Profile="public", Content_Profile="public").decode().splitlines()
     lines = [line for line in header_lines if line.startswith(SINGLE_HEADERS)]
 
@@ -85,7 +87,8 @@ def test_H07_repeated_equal_header_is_accepted(service: Served) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE_HEADERS)
-def test_H07_conflicting_repeated_header_is_refused(service: Served, name: str) -> None:
+@pytest.mark.attack(entry="H07")
+def test_conflicting_repeated_header_is_refused(service: Served, name: str) -> None:
     value, status, code = CONFLICTING_VALUES[name]
 
     answer = post_with_header_lines(service, f"{name}: {value}")
@@ -93,7 +96,8 @@ def test_H07_conflicting_repeated_header_is_refused(service: Served, name: str) 
     assert (answer.status, error_body(answer)["code"]) == (status, code)
 
 
-def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
+@pytest.mark.attack(entry="H07")
+def test_location_of_a_new_row_is_relative(service: Served) -> None:
     made = ask(service, "service", "POST", "/inspectors", {"name": "Located"},
                Host="evil.example", Prefer="return=headers-only")  # fmt: skip
 
@@ -101,7 +105,8 @@ def test_H07_location_of_a_new_row_is_relative(service: Served) -> None:
     assert re.fullmatch(r"/inspectors\?id=eq\.[0-9]+", made.headers["Location"])
 
 
-def test_H07_absolute_target_has_no_effect(service: Served) -> None:
+@pytest.mark.attack(entry="H07")
+def test_absolute_target_has_no_effect(service: Served) -> None:
     line = b"GET http://evil.example/buildings?select=id HTTP/1.1\r\n"
 
     [answer] = answers(exchange(service.port, line + head_lines("moe", Connection="close") + b"\r\n"))
@@ -139,13 +144,15 @@ def responses_to_origin(service: Served, origin: str) -> list[Answer]:
 
 
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
-def test_H10_foreign_origin_gets_no_cors_headers(service: Served, origin: str) -> None:
+@pytest.mark.attack(entry="H10")
+def test_foreign_origin_gets_no_cors_headers(service: Served, origin: str) -> None:
     for answer in responses_to_origin(service, origin):
         assert not [name for name in answer.headers if name.startswith("Access-Control-")]
 
 
 @pytest.mark.parametrize("origin", LOCAL_ORIGINS)
-def test_H10_local_origin_reads_errors_without_credentials(service: Served, origin: str) -> None:
+@pytest.mark.attack(entry="H10")
+def test_local_origin_reads_errors_without_credentials(service: Served, origin: str) -> None:
     for answer in responses_to_origin(service, origin):
         assert answer.headers["Access-Control-Allow-Origin"] == origin
         assert "Access-Control-Allow-Credentials" not in answer.headers
@@ -153,7 +160,8 @@ def test_H10_local_origin_reads_errors_without_credentials(service: Served, orig
         assert "Origin" in answer.headers["Vary"]
 
 
-def test_H10_form_of_another_site_has_no_effect(service: Served) -> None:
+@pytest.mark.attack(entry="H10")
+def test_form_of_another_site_has_no_effect(service: Served) -> None:
     """A browser adds no API key, and the service reads no cookie."""
     cookie = f"access_token={tokens.SERVICE_KEY}; session={tokens.SERVICE_KEY}"
     form = head_lines("nobody", Cookie=cookie, Connection="close", Origin="https://evil.example",
@@ -168,7 +176,8 @@ def test_H10_form_of_another_site_has_no_effect(service: Served) -> None:
     assert count_names(service, "inspectors", "Forged") == 0
 
 
-def test_H10_get_never_writes(service: Served) -> None:
+@pytest.mark.attack(entry="H10")
+def test_get_never_writes(service: Served) -> None:
     links = (
         "/rpc/assign_to_client_manager?manager_id=x&building_ids=[1]",
         "/rpc/assign_buildings_to_client_admin?admin_id=x&building_ids=[4]",
@@ -196,7 +205,8 @@ def test_H10_get_never_writes(service: Served) -> None:
         "/rest/v1/static/x", "/auth/v1/../v1/user", "/favicon.ico", "/server-status", "/debug", "/console.",
     ],
 )  # fmt: skip
-def test_H11_path_of_a_file_is_not_found(service: Served, path: str) -> None:
+@pytest.mark.attack(entry="H11")
+def test_path_of_a_file_is_not_found(service: Served, path: str) -> None:
     line = f"GET {path} HTTP/1.1\r\n".encode()
 
     [answer] = answers(exchange(service.port, line + head_lines("root", Connection="close") + b"\r\n"))

@@ -1,5 +1,4 @@
-"""Attack catalogue, group H: framing of requests, and limits. Test names carry the entry's number."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, group H: framing of requests, and limits. Marks name the entries."""
 
 import socket
 import time
@@ -65,7 +64,8 @@ AMBIGUOUS_REQUESTS = {
 
 
 @pytest.mark.parametrize("kind", AMBIGUOUS_REQUESTS)
-def test_H01_ambiguous_request_is_refused_and_closed(service: Served, kind: str) -> None:
+@pytest.mark.attack(entry="H01")
+def test_ambiguous_request_is_refused_and_closed(service: Served, kind: str) -> None:
     received = exchange(service.port, AMBIGUOUS_REQUESTS[kind] + SMUGGLED_REQUEST, then_close=True)
 
     [answer] = answers(received)
@@ -75,7 +75,8 @@ def test_H01_ambiguous_request_is_refused_and_closed(service: Served, kind: str)
     assert count_names(service, "inspectors", "Smuggled") == 0
 
 
-def test_H01_sign_in_refuses_malformed_chunks(service: Served) -> None:
+@pytest.mark.attack(entry="H01")
+def test_sign_in_refuses_malformed_chunks(service: Served) -> None:
     line = b"POST /auth/v1/token?grant_type=password HTTP/1.1\r\n"
 
     received = exchange(
@@ -112,7 +113,8 @@ def test_target_with_a_hash_is_refused(service: Served) -> None:
     assert count_names(service, "inspectors", "") == before > 0
 
 
-def test_H01_pipelined_requests_in_one_packet_are_accepted(service: Served) -> None:
+@pytest.mark.attack(entry="H01")
+def test_pipelined_requests_in_one_packet_are_accepted(service: Served) -> None:
     """The control: two pipelined requests with valid framing are both accepted."""
     row = b'{"name": "Pipelined"}'
     framed = b"POST /inspectors HTTP/1.1\r\n" + head_lines(Content_Length=str(len(row))) + b"\r\n" + row
@@ -147,7 +149,8 @@ HEADS = {
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_H02_head_beyond_a_limit_is_refused_in_json(service: Served, kind: str) -> None:
+@pytest.mark.attack(entry="H02")
+def test_head_beyond_a_limit_is_refused_in_json(service: Served, kind: str) -> None:
     sent, status = HEADS[kind]
 
     [answer] = answers(exchange(service.port, sent + b"Connection: close\r\n\r\n"))
@@ -157,7 +160,8 @@ def test_H02_head_beyond_a_limit_is_refused_in_json(service: Served, kind: str) 
     error_body(answer)
 
 
-def test_H02_head_within_the_limits_is_accepted(service: Served) -> None:
+@pytest.mark.attack(entry="H02")
+def test_head_within_the_limits_is_accepted(service: Served) -> None:
     line = b"GET /buildings?select=id&id=in.(" + b"1," * 900 + b"1) HTTP/1.1\r\n"
     fields = head_lines(X="x" * 8_000, Connection="close")
 
@@ -167,7 +171,8 @@ def test_H02_head_within_the_limits_is_accepted(service: Served) -> None:
 
 
 @pytest.mark.parametrize("name", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
-def test_H02_method_override_header_is_ignored(service: Served, name: str) -> None:
+@pytest.mark.attack(entry="H02")
+def test_method_override_header_is_ignored(service: Served, name: str) -> None:
     read = ask(service, "service", "GET", "/inspections?id=eq.1&select=id", **{name: "DELETE"})
     sent = ask(service, "service", "POST", "/inspections?id=eq.1", {}, **{name: "DELETE"})
 
@@ -205,7 +210,8 @@ def complete_request(kind: str, size: int, chunked: bool) -> bytes:
         pytest.param("application/json", 20 * MIB, id="json-of-20-MiB"),
     ],
 )
-def test_H03_body_beyond_its_limit_is_refused_and_writes_nothing(
+@pytest.mark.attack(entry="H03")
+def test_body_beyond_its_limit_is_refused_and_writes_nothing(
     service: Served, kind: str, size: int, chunked: bool
 ) -> None:
     received = exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + complete_request(kind, size, chunked))
@@ -222,7 +228,8 @@ def test_H03_body_beyond_its_limit_is_refused_and_writes_nothing(
 
 
 @pytest.mark.parametrize("size", [300_000, 4_500_000])
-def test_H03_client_that_reads_after_sending_gets_the_refusal(service: Served, size: int) -> None:
+@pytest.mark.attack(entry="H03")
+def test_client_that_reads_after_sending_gets_the_refusal(service: Served, size: int) -> None:
     sent = complete_request("text/csv", size, False).replace(b"Bearer ", b"Bearer x", 1)
     received = b""
 
@@ -240,7 +247,8 @@ def test_H03_client_that_reads_after_sending_gets_the_refusal(service: Served, s
 
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
-def test_H03_body_at_its_limit_is_accepted(service: Served, chunked: bool) -> None:
+@pytest.mark.attack(entry="H03")
+def test_body_at_its_limit_is_accepted(service: Served, chunked: bool) -> None:
     sent = complete_request("application/json", MIB, chunked).replace(b'"Large"', b'"Exact"')
 
     [answer] = answers(exchange(service.port, b"POST /inspectors HTTP/1.1\r\n" + sent))
@@ -251,7 +259,8 @@ def test_H03_body_at_its_limit_is_accepted(service: Served, chunked: bool) -> No
 
 @pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])
 @pytest.mark.parametrize("size", [1_000, 64_000, 66_000, 900_000])
-def test_H03_refusal_before_the_body_states_whether_it_closes(service: Served, size: int, chunked: bool) -> None:
+@pytest.mark.attack(entry="H03")
+def test_refusal_before_the_body_states_whether_it_closes(service: Served, size: int, chunked: bool) -> None:
     unknown = complete_request("application/json", size, chunked).replace(b"Bearer ", b"Bearer x", 1)
     keep_alive = unknown.replace(b"Connection: close\r\n", b"", 1)
     second = b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -293,7 +302,8 @@ WRONG_LENGTHS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_LENGTHS)
-def test_H03_wrong_content_length_writes_nothing(service: Served, kind: str) -> None:
+@pytest.mark.attack(entry="H03")
+def test_wrong_content_length_writes_nothing(service: Served, kind: str) -> None:
     received = exchange(service.port, WRONG_LENGTHS[kind], then_close=True)
 
     for answer in answers(received):

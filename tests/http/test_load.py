@@ -1,5 +1,4 @@
-"""Attack catalogue, group H: slow clients, costly queries, large responses. Test names carry the entry's number."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, group H: slow clients, costly queries, large responses. Marks name the entries."""
 
 import contextlib
 import json
@@ -64,7 +63,8 @@ def send_partial_heads(connections: list[socket.socket]) -> None:
 
 
 @pytest.mark.parametrize("count", [24, 300])
-def test_H04_partial_requests_delay_no_request(service: Served, count: int) -> None:
+@pytest.mark.attack(entry="H04")
+def test_partial_requests_delay_no_request(service: Served, count: int) -> None:
     """Other requests are answered while all partial requests are still open.
 
     The larger number is five times the number of threads.
@@ -100,7 +100,8 @@ def dripping_connections(service: Served, count: int) -> Iterator[list[socket.so
             dripper.join()
 
 
-def test_H04_dripping_connections_are_closed(short_deadlines_service: Served) -> None:
+@pytest.mark.attack(entry="H04")
+def test_dripping_connections_are_closed(short_deadlines_service: Served) -> None:
     """The number exceeds that of the threads. Each connection is closed while it still sends."""
     with dripping_connections(short_deadlines_service, 90) as dripping:
         send_cheap_reads(short_deadlines_service, 1)
@@ -123,7 +124,8 @@ def read_slowly(service: Served, seconds: float) -> int:
         return len(read_to_end(connection))
 
 
-def test_H04_slow_reader_holds_no_transaction_and_is_closed(short_deadlines_service: Served) -> None:
+@pytest.mark.attack(entry="H04")
+def test_slow_reader_holds_no_transaction_and_is_closed(short_deadlines_service: Served) -> None:
     received = read_slowly(short_deadlines_service, short_deadlines.REQUEST_SECONDS_MAX + 1.5)
 
     assert received < 29 * MIB
@@ -131,11 +133,13 @@ def test_H04_slow_reader_holds_no_transaction_and_is_closed(short_deadlines_serv
 
 
 @pytest.mark.long
-def test_H04_slow_reader_is_closed_after_60_s(service: Served) -> None:
+@pytest.mark.attack(entry="H04")
+def test_slow_reader_is_closed_after_60_s(service: Served) -> None:
     assert read_slowly(service, limits.REQUEST_SECONDS_MAX + 2) < 29 * MIB
 
 
-def test_H04_shipped_deadlines() -> None:
+@pytest.mark.attack(entry="H04")
+def test_shipped_deadlines() -> None:
     shipped = Path(limits.__file__).read_text()
 
     assert "HEAD_SECONDS_MAX = 10.0" in shipped
@@ -191,7 +195,8 @@ def run_beside_costly_reads(service: Served, count: int) -> ConcurrentTimes:
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.long)])
-def test_H05_requests_are_answered_while_costly_queries_run(service: Served, count: int) -> None:
+@pytest.mark.attack(entry="H05")
+def test_requests_are_answered_while_costly_queries_run(service: Served, count: int) -> None:
     concurrent = run_beside_costly_reads(service, count)
 
     assert concurrent.count_ended_before_cancellation(concurrent.reads) >= 1
@@ -199,7 +204,8 @@ def test_H05_requests_are_answered_while_costly_queries_run(service: Served, cou
 
 
 @pytest.mark.long
-def test_H05_requests_are_answered_after_100_costly_queries_are_cancelled(service: Served) -> None:
+@pytest.mark.attack(entry="H05")
+def test_requests_are_answered_after_100_costly_queries_are_cancelled(service: Served) -> None:
     """The number exceeds that of the threads."""
     concurrent = run_beside_costly_reads(service, 100)
 
@@ -209,7 +215,8 @@ def test_H05_requests_are_answered_after_100_costly_queries_are_cancelled(servic
 
 @pytest.mark.parametrize("who", ["ada", "root"])
 @pytest.mark.parametrize("path", [f"{COSTLIEST_PATCH}&select=id", COSTLIEST_OR])
-def test_H05_concurrent_costliest_reads_are_cancelled(service: Served, who: str, path: str) -> None:
+@pytest.mark.attack(entry="H05")
+def test_concurrent_costliest_reads_are_cancelled(service: Served, who: str, path: str) -> None:
     """Each filter scans a long text, so that a single row takes long."""
     with ThreadPoolExecutor(4) as pool:
         cancelled = list(pool.map(lambda _: ask(service, who, "GET", path), range(4)))
@@ -217,7 +224,8 @@ def test_H05_concurrent_costliest_reads_are_cancelled(service: Served, who: str,
     assert {(each.status, each.code) for each in cancelled} == {(500, "57014")}
 
 
-def test_H05_costliest_patch_is_cancelled_and_others_get_the_lock(service: Served) -> None:
+@pytest.mark.attack(entry="H05")
+def test_costliest_patch_is_cancelled_and_others_get_the_lock(service: Served) -> None:
     building = "/buildings?id=eq.4"
     with ThreadPoolExecutor(1) as pool:
         costly = pool.submit(ask, service, "ada", "PATCH", COSTLIEST_PATCH, {"status": "failed"})
@@ -248,7 +256,8 @@ CHECKED_LATE = ("embeds-of-embeds", "back-and-forth") if databases.SERVER is not
 
 @pytest.mark.parametrize("who", ["root", "ada"])
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_H06_response_beyond_32_MiB_is_refused(patient_service: Served, kind: str, who: str) -> None:
+@pytest.mark.attack(entry="H06")
+def test_response_beyond_32_mebibytes_is_refused(patient_service: Served, kind: str, who: str) -> None:
     answer = ask(patient_service, who, "GET", TOO_LARGE[kind])
 
     refusals = [(400, "54000"), (500, "57014")] if kind in CHECKED_LATE else [(400, "54000")]
@@ -259,7 +268,8 @@ def test_H06_response_beyond_32_MiB_is_refused(patient_service: Served, kind: st
 # H08: many errors, one report
 
 
-def test_H08_first_of_many_invalid_rows_is_reported(service: Served) -> None:
+@pytest.mark.attack(entry="H08")
+def test_first_of_many_invalid_rows_is_reported(service: Served) -> None:
     row = {"name": "Bad", "client_id": "no number", "floors": "none"}
     one = ask(service, "root", "POST", "/buildings", [row])
 

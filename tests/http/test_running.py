@@ -1,5 +1,4 @@
-"""Attack catalogue, group H: threads, log, refused starts, stops. Test names carry the entry's number."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, group H: threads, log, refused starts, stops. Marks name the entries."""
 
 import ctypes
 import json
@@ -38,7 +37,8 @@ pytestmark = RUNNING_SERVICE
 # H09: failing threads
 
 
-def test_H09_failed_background_thread_is_logged_and_the_server_continues(short_deadlines_service: Served) -> None:
+@pytest.mark.attack(entry="H09")
+def test_failed_background_thread_is_logged_and_the_server_continues(short_deadlines_service: Served) -> None:
     assert ask(short_deadlines_service, "ada", "GET", CHEAP_READ).status == 200
 
     def ended_threads() -> list:
@@ -55,7 +55,8 @@ CANARY = "canary-77b1"
 LOG_SECONDS = 0.3  # until lines are written
 
 
-def test_H12_log_has_one_escaped_line_for_each_request_and_no_secret(service: Served) -> None:
+@pytest.mark.attack(entry="H12")
+def test_log_has_one_escaped_line_for_each_request_and_no_secret(service: Served) -> None:
     time.sleep(LOG_SECONDS)
     before = len(log_lines(service))
     forged = "%0d%0a%7b%22level%22:%22forged%22%7d%1b[31m%e2%80%ae%c2%85%7f"
@@ -146,7 +147,8 @@ def require_refused(cases: dict[str, dict[str, str]]) -> None:
         assert message in output_lines[0]
 
 
-def test_H13_unsafe_start_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
+@pytest.mark.attack(entry="H13")
+def test_unsafe_start_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.db"
     databases.copy(base_file, own)
     url = databases.url(own)
@@ -162,7 +164,8 @@ def test_H13_unsafe_start_is_refused_in_one_line(service: Served, base_file: Pat
 
 
 @pytest.mark.sqlite("checks of a file: one server, regular file, private keys")
-def test_H13_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
+@pytest.mark.attack(entry="H13")
+def test_start_over_an_unsafe_file_is_refused_in_one_line(service: Served, base_file: Path, tmp_path: Path) -> None:
     own, linked = tmp_path / "own.db", tmp_path / "linked.db"
     shutil.copy(base_file, own)
     linked.symlink_to(own)
@@ -237,7 +240,8 @@ def count_worker_exits(service: Served) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
-def test_H14_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
+@pytest.mark.attack(entry="H14")
+def test_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_path: Path, number: int) -> None:
     row = {"building_id": 1, "inspection_type": "last"}
     with serving(served_over(base_file, tmp_path / "served")) as own, ThreadPoolExecutor(1) as pool:
         with databases.hold_writer_lock(own.database):
@@ -255,7 +259,8 @@ def test_H14_accepted_write_is_answered_after_the_signal(base_file: Path, tmp_pa
     assert databases.sql(own.database, script) == [(1,)]
 
 
-def test_H14_worker_without_signal_handlers_stops(base_file: Path, tmp_path: Path) -> None:
+@pytest.mark.attack(entry="H14")
+def test_worker_without_signal_handlers_stops(base_file: Path, tmp_path: Path) -> None:
     own = served_over(base_file, tmp_path / "served")
     own.settings = "tests/http/late_signal_handlers.py"
     with serving(own):
@@ -265,7 +270,8 @@ def test_H14_worker_without_signal_handlers_stops(base_file: Path, tmp_path: Pat
     assert count_worker_exits(own) == 2
 
 
-def test_H14_thread_that_outlives_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
+@pytest.mark.attack(entry="H14")
+def test_thread_that_outlives_its_worker_writes_to_no_other_file(tmp_path: Path) -> None:
     worker = BufferingWorker(1, os.getpid(), [], None, 30, Config(), None)
     worker.tmp.close()
     queue = worker.method_queue
@@ -281,7 +287,8 @@ def test_H14_thread_that_outlives_its_worker_writes_to_no_other_file(tmp_path: P
     assert [Path(file.name).read_bytes() for file in opened_next] == [b""] * 4
 
 
-def test_H14_immediate_stop_does_not_wait_for_interrupted_code() -> None:
+@pytest.mark.attack(entry="H14")
+def test_immediate_stop_does_not_wait_for_interrupted_code() -> None:
     """A worker gets Ctrl-C twice, from the terminal and from the arbiter. The second interrupts the first handler."""
     worker = BufferingWorker(1, os.getppid(), [], None, 30, Config(), None)
     worker.tmp.close()

@@ -1,5 +1,4 @@
-"""Attack catalogue, group H: dependencies, and network connections. Test names carry the entry's number."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
+"""Attack catalogue, group H: dependencies, and network connections. Marks name the entries."""
 
 import ast
 import re
@@ -37,7 +36,8 @@ def lock_files() -> list[Path]:
 
 
 @pytest.mark.parametrize("lock_file", lock_files(), ids=lambda path: path.name)
-def test_H15_every_package_is_pinned_with_hashes(lock_file: Path) -> None:
+@pytest.mark.attack(entry="H15")
+def test_every_package_is_pinned_with_hashes(lock_file: Path) -> None:
     joined = lock_file.read_text().replace("\\\n", " ")
     lines = [re.sub(r"\s+", " ", line).strip() for line in joined.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
@@ -52,14 +52,16 @@ def test_H15_every_package_is_pinned_with_hashes(lock_file: Path) -> None:
     assert missing == set()
 
 
-def test_H15_installation_requires_hashes() -> None:
+@pytest.mark.attack(entry="H15")
+def test_installation_requires_hashes() -> None:
     installing = (PROJECT / "bin" / "venv.sh").read_text()
 
     assert re.findall(r"pip install (?!.*--require-hashes).*", installing) == []
     assert "--require-hashes" in installing
 
 
-def test_H15_product_imports_no_network_client() -> None:
+@pytest.mark.attack(entry="H15")
+def test_product_imports_no_network_client() -> None:
     files = [PROJECT / name for name in ("app.py", "config.py", "gunicorn.conf.py", "wsgi.py")]
     files += [file for package in PACKAGES for file in (PROJECT / package).rglob("*.py")]
     found = set()
@@ -73,7 +75,8 @@ def test_H15_product_imports_no_network_client() -> None:
     assert [each for each in found if each[1] in NETWORK_MODULES or each[1].split(".")[0] in NETWORK_MODULES] == []
 
 
-def test_H15_running_service_opens_no_outgoing_connection(service: Served) -> None:
+@pytest.mark.attack(entry="H15")
+def test_running_service_opens_no_outgoing_connection(service: Served) -> None:
     sockets = {inode for pid in service.workers() for inode in socket_inodes(pid)}
 
     local = {row[1] for row in tcp_rows() if row[9] in sockets}

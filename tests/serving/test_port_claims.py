@@ -92,7 +92,7 @@ def claim_holders(port: int) -> set[int]:
     holders = set()
     for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):  # the process has ended
-            if os.readlink(descriptor) in claims:
+            if str(descriptor.readlink()) in claims:
                 holders.add(int(descriptor.parts[2]))
     return holders
 

@@ -1,5 +1,4 @@
 """Uploads of a running service: many and slow ones delay no other request, and a refused one leaves no file."""
-# ruff: noqa: N802  (test names carry catalogue numbers)
 
 from __future__ import annotations
 
@@ -58,7 +57,8 @@ def held_descriptors(service: Served) -> int:
     return found
 
 
-def test_F10_requests_are_answered_while_90_slow_uploads_arrive(service: Served) -> None:
+@pytest.mark.attack(entry="F10")
+def test_requests_are_answered_while_90_slow_uploads_arrive(service: Served) -> None:
     stop = threading.Event()
     with contextlib.ExitStack() as crowd:
         connections = [crowd.enter_context(connect(service.port)) for _ in range(SLOW_UPLOADS)]
@@ -100,7 +100,8 @@ def test_large_upload_is_stored_and_read_back(service: Served) -> None:
         assert client.sock is sock
 
 
-def test_F09_image_of_900_million_pixels_takes_no_memory(service: Served) -> None:
+@pytest.mark.attack(entry="F09")
+def test_image_of_900_million_pixels_takes_no_memory(service: Served) -> None:
     name, before = "inspections/1/huge.png", peak_memory_of(service)
     with contextlib.closing(service.consumer("ada")) as ada:
         stored = ada.send("POST", at(name), huge_png(), Content_Type="image/png")
@@ -139,7 +140,8 @@ def peak_memory_of(service: Served) -> int:
         pytest.param("nobody", {"Expect": "100-continue"}, 401, id="expect"),
     ],
 )
-def test_F11_upload_is_refused_at_its_head(service: Served, who: str, fields: dict, status: int) -> None:
+@pytest.mark.attack(entry="F11")
+def test_upload_is_refused_at_its_head(service: Served, who: str, fields: dict, status: int) -> None:
     origin = {"Origin": "http://localhost:1"}
 
     received = exchange(service.port, uploaded("inspections/1/refused.pdf", who, **{**origin, **fields}))

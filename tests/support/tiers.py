@@ -37,10 +37,7 @@ SPLIT_FILES = (
 )
 """The files whose tests run in several processes: each test takes a minute or more."""
 
-LONGEST_FILES = (
-    *SPLIT_FILES,
-    "tests/docs/test_extending.py",
-)
+LONGEST_FILES = (*SPLIT_FILES, "tests/docs/test_extending.py")
 """The files that begin first, so that no process waits for them at the end."""
 
 
