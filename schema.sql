@@ -977,6 +977,78 @@ CREATE TRIGGER files_client_of_finding_update BEFORE UPDATE OF finding_id, clien
 WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
 BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
 
+-- Managers do not write the rows of a closed visit.
+CREATE TRIGGER reports_lead_closed_insert AFTER INSERT ON reports_lead
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER reports_lead_closed_update AFTER UPDATE ON reports_lead
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER reports_lead_closed_delete BEFORE DELETE ON reports_lead
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER calibration_checks_closed_insert AFTER INSERT ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER calibration_checks_closed_update AFTER UPDATE ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER calibration_checks_closed_delete BEFORE DELETE ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER findings_closed_insert AFTER INSERT ON findings
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER findings_closed_update AFTER UPDATE OF inspection_id, ref, place, item, code, description ON findings
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER findings_closed_delete BEFORE DELETE ON findings
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_closed_insert AFTER INSERT ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_closed_update AFTER UPDATE ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_closed_delete BEFORE DELETE ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_closed_finding_update AFTER UPDATE ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id), (SELECT inspection_id FROM findings WHERE id = NEW.finding_id))
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_closed_finding_delete BEFORE DELETE ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id))
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients
 BEGIN UPDATE sqlite_sequence SET seq = max(seq, NEW.id) WHERE name = 'clients'; END;

@@ -287,6 +287,9 @@ DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_gra
 CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
 """The visible inspections that a role starts, closes and re-inspects."""
 
+WRITES_CLOSED_VISITS: dict[Role, bool] = {SUPER_ADMIN: True, CLIENT_ADMIN: True, CLIENT_MANAGER: False}
+"""Whether a role writes the rows of closed inspections that it may write. Triggers refuse it (`Model.refusals`)."""
+
 CALENDAR_VISITS: dict[Role, Predicate] = {**CONDUCTED_VISITS, SUPER_ADMIN: no_row}
 """The visible inspections in the calendar feed of a role."""
 

@@ -115,6 +115,13 @@ class MoveNotAllowed(Fault, code="23514"):
         super().__init__("A finding cannot be moved in this way.", f"findings_move_check: {details}")
 
 
+class FindingMoved(Fault, code="23514"):
+    """The deletion of a finding that was moved."""
+
+    def __init__(self) -> None:
+        super().__init__("A finding that was moved is not deleted. It can be waived.", "findings_moved_check")
+
+
 class FoundOutOfRange(Fault, code="23514"):
     """A finding of the future, or one from before its visit was started."""
 

@@ -34,6 +34,7 @@ from inspections.deadlines import EARLIEST, EARLY_CLOCK, computed_deadlines, day
 from inspections.faults import (
     DeadlineTooLate,
     DefectUndescribed,
+    FindingMoved,
     FoundOutOfRange,
     MoveNotAllowed,
     NoSuchBuilding,
@@ -51,6 +52,7 @@ from models.vocabulary import (
     MADE,
     OPEN,
     REGRADED,
+    REMARK,
     REOPENED,
     SEVERITIES,
     VERIFICATIONS,
@@ -89,6 +91,14 @@ class FindingRule(DomainRule):
         require_deadlines(transaction, findings)
         events = [{"finding_id": each["id"], "kind": MADE, "inspection_id": each["inspection_id"]} for each in findings]
         insert_rows(transaction, EVENTS, events)
+
+    def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along."""
+        ids = [key[0] for key in keys]
+        if any(
+            each["kind"] not in (MADE, REMARK) for each in read_rows(transaction, EVENTS, ("kind",), "finding_id", ids)
+        ):
+            raise FindingMoved
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         """Add the event to the findings that have none: the new ones."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Model, column, references
+from models.inspection import closed_to_managers
 from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import CHECK_RESULTS
 
@@ -21,6 +22,7 @@ class CalibrationCheck(Model):
     list_order: ClassVar = "taken_at.desc"
     title_column: ClassVar = "taken_at"
     unique: ClassVar = {"ref_key": ("client_id", "ref")}
+    refusals: ClassVar = (closed_to_managers("{row}.inspection_id"),)
     deciding_columns: ClassVar = ("gun_id",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

@@ -110,6 +110,26 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Writes that triggers refuse with 23514, whatever code or command makes them.
+
+    `key` is SQL about `{row}`, the row before or after the write. `condition` is SQL about `{keys}`, the keys of both,
+    and `{actor}`, the id of the user who writes, or NULL.
+    """
+
+    name: str
+    """The middle of the triggers' names, after that of the table."""
+    constraint: str
+    message: str
+    key: str
+    condition: str
+    columns: tuple[str, ...] = ()
+    """The columns whose updates count. Empty: all."""
+    inserts: bool = True
+    """Whether inserts count."""
+
+
+@dataclass(frozen=True, slots=True)
 class SkipScan:
     """An index by owner, then partition, then order, with few owners and few partitions.
 
@@ -158,6 +178,9 @@ class Model(DeclarativeBase):
 
     checks: ClassVar[dict[str, str]] = {}
     """Conditions of a row, in SQL of both engines, by the end of the constraint's name: `<table>_<end>`."""
+
+    refusals: ClassVar[tuple[Refusal, ...]] = ()
+    """The writes that triggers refuse."""
 
     indexes: ClassVar[tuple[Index, ...]] = ()
     """The indexes. A foreign key without one gets one by itself (`indexes_of`)."""

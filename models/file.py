@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
+from models.inspection import closed_to_managers
 from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import BUCKETS, FILE_TYPES, JPEG
 
@@ -30,6 +31,13 @@ class File(Model):
         "building_check": "(building_id IS NOT NULL) = (bucket = 'buildings')",
         "name_of_row_check": f"name LIKE {ROW_ID} || '/%'",
     }
+    refusals: ClassVar = (
+        closed_to_managers("{row}.inspection_id"),
+        # A manager who marks a finding fixed adds the proof after the visit.
+        closed_to_managers(
+            "(SELECT inspection_id FROM findings WHERE id = {row}.finding_id)", name="closed_finding", inserts=False
+        ),
+    )
     indexes: ClassVar = (
         Index(
             "files_sha256", ("sha256", "size"),

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from models.fields import ColumnDefault, Index, Model, Row, column, references
 from models.finding_move import EVENT_KINDS, FINDING_STATUSES
+from models.inspection import closed_to_managers
 from models.schedule import InspectionPlan
 from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import FIXED, MODERATE, OPEN, SEVERITIES, VERIFICATIONS
@@ -36,6 +37,12 @@ class Finding(Model):
     list_order: ClassVar = "due_at.asc"
     title_column: ClassVar = "description"
     unique: ClassVar = {"ref_key": ("client_id", "ref")}
+    # The functions that move findings change the other columns after the visit, too.
+    refusals: ClassVar = (
+        closed_to_managers(
+            "{row}.inspection_id", columns=("inspection_id", "ref", "place", "item", "code", "description")
+        ),
+    )
     indexes: ClassVar = (
         Index(
             "findings_inspection_id", ("inspection_id", "status", "due_at"), distinct=(3, 2, 1),

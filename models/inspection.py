@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from models.fields import ColumnDefault, Index, Model, SkipScan, column, references
+from models.fields import ColumnDefault, Index, Model, Refusal, SkipScan, column, references
 from models.types import BIGINT, DATE, TEXT, TIMESTAMP, UUID
-from models.vocabulary import ANNUAL, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
+from models.vocabulary import ANNUAL, CLOSED_STATUSES, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 
 SHORT_STATUS = "char_length(status) <= 200"
+
+
+def closed_to_managers(
+    inspection_id: str, *, name: str = "closed", columns: tuple[str, ...] = (), inserts: bool = True
+) -> Refusal:
+    """Return the refusal of managers' writes to rows of a closed inspection. `inspection_id` is SQL about `{row}`."""
+    statuses = ", ".join(f"'{each}'" for each in CLOSED_STATUSES)
+    return Refusal(
+        name,
+        "inspections_closed_check",
+        "The visit is closed. An administrator may take its result back.",
+        inspection_id,
+        "EXISTS (SELECT 1 FROM users WHERE id = {actor} AND role = 'client_manager')\n"  # noqa: S608
+        "    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ({keys})\n"
+        f"        AND status IN ({statuses}))",
+        columns,
+        inserts,
+    )
 
 
 class Inspection(Model):

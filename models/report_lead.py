@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
+from models.inspection import closed_to_managers
 from models.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import LIMITS_FROM, NEGATIVE, QUALIFIERS, READING_METHODS, READING_RESULTS, SHEET, XRF
 
@@ -20,6 +21,7 @@ class ReportLead(Model):
     plural: ClassVar = "Lead readings"
     list_order: ClassVar = "id.desc"
     unique: ClassVar = {"ref_key": ("client_id", "ref")}
+    refusals: ClassVar = (closed_to_managers("{row}.inspection_id"),)
     deciding_columns: ClassVar = ("gun_id",)
     indexes: ClassVar = (
         Index(

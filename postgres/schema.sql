@@ -1282,6 +1282,148 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER client_manager_inspection_access_role BEFORE INSERT OR UPDATE OF manager_id ON client_manager_inspection_access FOR EACH ROW EXECUTE FUNCTION client_manager_inspection_access_role();
 
+-- Managers do not write the rows of a closed visit.
+CREATE OR REPLACE FUNCTION reports_lead_closed_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'reports_lead');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER reports_lead_closed_insert AFTER INSERT ON reports_lead FOR EACH ROW EXECUTE FUNCTION reports_lead_closed_insert();
+CREATE OR REPLACE FUNCTION reports_lead_closed_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'reports_lead');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER reports_lead_closed_update AFTER UPDATE ON reports_lead FOR EACH ROW EXECUTE FUNCTION reports_lead_closed_update();
+CREATE OR REPLACE FUNCTION reports_lead_closed_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'reports_lead');
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER reports_lead_closed_delete BEFORE DELETE ON reports_lead FOR EACH ROW EXECUTE FUNCTION reports_lead_closed_delete();
+CREATE OR REPLACE FUNCTION calibration_checks_closed_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'calibration_checks');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER calibration_checks_closed_insert AFTER INSERT ON calibration_checks FOR EACH ROW EXECUTE FUNCTION calibration_checks_closed_insert();
+CREATE OR REPLACE FUNCTION calibration_checks_closed_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'calibration_checks');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER calibration_checks_closed_update AFTER UPDATE ON calibration_checks FOR EACH ROW EXECUTE FUNCTION calibration_checks_closed_update();
+CREATE OR REPLACE FUNCTION calibration_checks_closed_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'calibration_checks');
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER calibration_checks_closed_delete BEFORE DELETE ON calibration_checks FOR EACH ROW EXECUTE FUNCTION calibration_checks_closed_delete();
+CREATE OR REPLACE FUNCTION findings_closed_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'findings');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER findings_closed_insert AFTER INSERT ON findings FOR EACH ROW EXECUTE FUNCTION findings_closed_insert();
+CREATE OR REPLACE FUNCTION findings_closed_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'findings');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER findings_closed_update AFTER UPDATE OF inspection_id, ref, place, item, code, description ON findings FOR EACH ROW EXECUTE FUNCTION findings_closed_update();
+CREATE OR REPLACE FUNCTION findings_closed_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'findings');
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER findings_closed_delete BEFORE DELETE ON findings FOR EACH ROW EXECUTE FUNCTION findings_closed_delete();
+CREATE OR REPLACE FUNCTION files_closed_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_closed_insert AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION files_closed_insert();
+CREATE OR REPLACE FUNCTION files_closed_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id, NEW.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_closed_update AFTER UPDATE ON files FOR EACH ROW EXECUTE FUNCTION files_closed_update();
+CREATE OR REPLACE FUNCTION files_closed_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER files_closed_delete BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION files_closed_delete();
+CREATE OR REPLACE FUNCTION files_closed_finding_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id), (SELECT inspection_id FROM findings WHERE id = NEW.finding_id))
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_closed_finding_update AFTER UPDATE ON files FOR EACH ROW EXECUTE FUNCTION files_closed_finding_update();
+CREATE OR REPLACE FUNCTION files_closed_finding_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id))
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN OLD;
+END $$;
+CREATE OR REPLACE TRIGGER files_closed_finding_delete BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION files_closed_finding_delete();
+
 -- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.
 CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
     RETURN floor(extract(epoch FROM greatest(

@@ -104,6 +104,9 @@ END $$;
 -- The user of a grant has the role of its table.
 {{roles}}
 
+-- Managers do not write the rows of a closed visit.
+{{refusals}}
+
 -- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.
 CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE
     RETURN floor(extract(epoch FROM greatest(

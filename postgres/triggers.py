@@ -24,6 +24,8 @@ from engine.schema.tables import (
     owner_column,
     references_of,
     references_to,
+    refusals,
+    refused_writes,
     sequence_tables,
     table_of,
     tables_without_rights,
@@ -128,6 +130,25 @@ def role_trigger(model: type[Model]) -> str:
         "RETURN NEW;",
     )
     return create_trigger_function(f"{table}_role", f"BEFORE INSERT OR UPDATE OF {grant.grantee}", table, body)
+
+
+def refusal_triggers() -> str:
+    """Return the triggers that refuse the writes of `Model.refusals`."""
+    return "".join(
+        create_trigger_function(
+            f"{table}_{refusal.name}_{name}",
+            when,
+            table,
+            (
+                f"IF {condition} THEN",
+                f"    PERFORM refuse('{refusal.constraint}', '{table}');",
+                "END IF;",
+                "RETURN OLD;" if name == "delete" else "RETURN NULL;",
+            ),
+        )
+        for table, refusal in refusals()
+        for name, when, condition in refused_writes(refusal, "audit_actor()")
+    )
 
 
 def move_triggers() -> str:
@@ -273,6 +294,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "deletions": deletion_triggers,
     "roles": role_triggers,
     "sequences": sequence_triggers,
+    "refusals": refusal_triggers,
     "deletion of grants": deletion_of_grants,
     "moves": move_triggers,
     "audit": audit_triggers,

@@ -8,7 +8,7 @@ client. Otherwise SQLite searches client by client.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -378,13 +378,20 @@ class CheckViolation(ConstraintViolation, code="23514"):
         owners = [name for name in catalog().relations if constraint.startswith(f"{name}_")]
         relation = max(owners, key=len, default="row")
         super().__init__(
-            CHECKS.get(constraint) or f'new row for relation "{relation}" violates check constraint "{constraint}"',
+            check_messages().get(constraint)
+            or f'new row for relation "{relation}" violates check constraint "{constraint}"',
             details,
         )
         self.constraint = constraint
         column = constraint.removeprefix(f"{relation}_").removesuffix("_check")
         found = catalog().relations.get(relation)
         self.columns = (column,) if found is not None and column in found.attributes else ()
+
+
+def check_messages() -> Mapping[str, str]:
+    """Return the messages of the triggers' checks by constraint."""
+    refusals = (each for relation in catalog().relations.values() for each in relation.model.refusals)
+    return {**CHECKS, **{each.constraint: each.message for each in refusals}}
 
 
 CHECKS = {

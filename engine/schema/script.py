@@ -41,6 +41,7 @@ Section = Callable[[], str]
 SECTIONS: Mapping[str, Section] = {
     "roles": sqlite_triggers.role_triggers,
     "tenants": sqlite_triggers.tenant_triggers,
+    "refusals": sqlite_triggers.refusal_triggers,
     "sequences": sqlite_triggers.sequence_triggers,
     "deletion of grants": sqlite_triggers.deletion_of_grants,
     "moves": sqlite_triggers.move_triggers,

@@ -21,6 +21,8 @@ from engine.schema.tables import (
     is_compound,
     key_of,
     owner_column,
+    refusals,
+    refused_writes,
     sequence_tables,
     tenant_children,
     visible_columns,
@@ -74,6 +76,15 @@ def tenant_triggers() -> str:
 def of_other_parent(key: Reference) -> str:
     """Return the part of a trigger's name that tells several parents apart."""
     return "" if key.column == key.model.tenant else f"_of_{key.column.removesuffix('_id')}"
+
+
+def refusal_triggers() -> str:
+    """Return the triggers that refuse the writes of `Model.refusals`."""
+    return "".join(
+        create_trigger(f"{table}_{refusal.name}_{name}", when, table, condition, refuse(refusal.constraint))
+        for table, refusal in refusals()
+        for name, when, condition in refused_writes(refusal, "(SELECT actor_id FROM audit_context)")
+    )
 
 
 def sequence_triggers() -> str:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from models import RESOURCES, parents_first
 from models.credential import HIDDEN
-from models.fields import TENANT_COLUMN, ColumnDefault, ColumnInfo, Grant, Index, Model, indexes_of, parents_of
+from models.fields import TENANT_COLUMN, ColumnDefault, ColumnInfo, Grant, Index, Model, Refusal, indexes_of, parents_of
 from models.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT32, INTEGER, TEXT, TEXT_BYTES_MAX, TIMESTAMP, UUID
 
 SQLITE = "sqlite"
@@ -436,3 +436,25 @@ def insert_shipped(model: type[Model], engine: str) -> str:
     rows = [", ".join(literal(row[name], engine) for name in names) for row in model.shipped]
     values = ",\n".join(f"{INDENT}({row})" for row in rows)
     return f"INSERT INTO {model.__tablename__} ({', '.join(names)}) VALUES\n{values};\n"
+
+
+def refusals() -> Iterator[tuple[str, Refusal]]:
+    """Yield the writes that triggers refuse, with the name of their table."""
+    for model in audited():
+        for refusal in model.refusals:
+            yield model.__tablename__, refusal
+
+
+def refused_writes(refusal: Refusal, actor: str) -> list[tuple[str, str, str]]:
+    """Return the end of the name, the event and the condition of each trigger of a refusal. `actor` is SQL.
+
+    An insert is refused after the row is there: a repeated upsert that ignores an existing row inserts nothing.
+    """
+    columns = f" OF {', '.join(refusal.columns)}" if refusal.columns else ""
+    events = [("update", f"AFTER UPDATE{columns}", ("OLD", "NEW")), ("delete", "BEFORE DELETE", ("OLD",))]
+    if refusal.inserts:
+        events.insert(0, ("insert", "AFTER INSERT", ("NEW",)))
+    return [
+        (name, when, refusal.condition.format(actor=actor, keys=", ".join(refusal.key.format(row=row) for row in rows)))
+        for name, when, rows in events
+    ]

@@ -47,7 +47,7 @@ def test_finding_2(world: Callable) -> None:
     rows["inspections"].append(inspection(1950, 1, "completed", told["visited"]))
     case = world(rows, told["entered"])
 
-    made = case("mia").post("/findings", {"inspection_id": 1950, **told["finding"]}, prefer=RETURN).json[0]
+    made = case("ada").post("/findings", {"inspection_id": 1950, **told["finding"]}, prefer=RETURN).json[0]
 
     report = case("moe").get("/reports/inspections/1950?kind=findings", accept="application/json").json
     [[found]] = [each["findings"] for each in report["severities"]]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import ADA, MIA, Response, privilege
+from tests.conftest import ADA, MIA, ROOT, Response, privilege
 from tests.inspections.case_world import DUE_AT, FAILED, MOMENT, OPEN, SCHEDULED, case_rows
 
 MERGE, IGNORE = "resolution=merge-duplicates", "resolution=ignore-duplicates"
@@ -197,7 +197,7 @@ def test_a_finding_of_an_earlier_day_is_due_from_that_day(case: Callable) -> Non
     """The visit of 2026-11-19 is entered on the next day."""
     row = {**NEW, "inspection_id": FAILED, "severity": "severe", "found_at": "2026-11-19T10:00:00-05:00"}
 
-    made = one(case("mia").post("/findings", row, prefer=RETURN))
+    made = one(case("ada").post("/findings", row, prefer=RETURN))
 
     assert made["found_at"] == "2026-11-19T15:00:00+00:00"
     assert made["due_at"] == "2026-11-20T15:00:00+00:00"
@@ -225,7 +225,7 @@ def test_a_finding_is_made_neither_before_its_visit_nor_in_the_future(
 
     answers = [
         case("ada").post("/findings", row, prefer="tx=rollback"),
-        case("mia").post("/findings", [row, row], prefer="tx=rollback"),
+        case("root").post("/findings", [row, row], prefer="tx=rollback"),
         case("ada").post("/findings?on_conflict=ref", {**row, "ref": REF}, prefer=f"{MERGE},tx=rollback"),
     ]
 
@@ -301,14 +301,16 @@ def events(case: Callable) -> list[tuple]:
 
 def test_new_findings_have_an_event(case: Callable) -> None:
     case("ada").post("/findings", NEW)
-    case("mia").post("/findings", [NEW, {**NEW, "inspection_id": FAILED}])
+    case("mia").post("/findings", [NEW])
+    case("root").post("/findings", [NEW, {**NEW, "inspection_id": FAILED}])
     case("service").post("/findings", NEW)
 
     assert events(case) == [
         (6, "made", ADA, SCHEDULED, MOMENT),
         (7, "made", MIA, SCHEDULED, MOMENT),
-        (8, "made", MIA, FAILED, MOMENT),
-        (9, "made", None, SCHEDULED, MOMENT),
+        (8, "made", ROOT, SCHEDULED, MOMENT),
+        (9, "made", ROOT, FAILED, MOMENT),
+        (10, "made", None, SCHEDULED, MOMENT),
     ]
 
 

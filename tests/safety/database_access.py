@@ -53,6 +53,10 @@ class DirectDatabaseAccess(ABC):
     def drop_trigger(self, name: str) -> None: ...
 
     @abstractmethod
+    def act_as(self, user_id: str | None) -> None:
+        """Set the actor of the following statements, which triggers read."""
+
+    @abstractmethod
     def compact(self, table: str) -> None:
         """Remove the room of deleted rows. On a server a row that changes afterwards comes last."""
 
@@ -138,6 +142,9 @@ class SqliteAccess(DirectDatabaseAccess):
     def drop_trigger(self, name: str) -> None:
         self.sql(f"DROP TRIGGER {name}")
 
+    def act_as(self, user_id: str | None) -> None:
+        self.sql("UPDATE audit_context SET actor_id = ?", (user_id,))
+
     def compact(self, table: str) -> None:
         """Do nothing: a file keeps its rows in key order."""
 
@@ -209,6 +216,9 @@ class PostgresqlAccess(DirectDatabaseAccess):
 
     def drop_trigger(self, name: str) -> None:
         self.sql(f"DROP TRIGGER {name} ON {self.trigger_tables[name]}")
+
+    def act_as(self, user_id: str | None) -> None:
+        self.sql("SELECT set_config('walkthrough.actor', ?, false)", (user_id or "",))
 
     def compact(self, table: str) -> None:
         self.sql(f"VACUUM FULL {table}")

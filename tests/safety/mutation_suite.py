@@ -10,6 +10,7 @@ from access.roles import GrantProfile, Role
 from tests.conftest import ROOT, UNKNOWN_USER_ID
 from tests.safety.probe import PEOPLE, USERS, Probe, ProbeFailed, cast_world, expect, send
 from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
+from tests.safety.probes_of_closed_visits import CLOSED_VISIT_PROBES
 from tests.safety.probes_of_files import FILE_PROBES
 from tests.safety.probes_of_lead import LEAD_PROBES
 from tests.safety.probes_of_rows import (
@@ -87,6 +88,7 @@ def all_probes(instance: ServiceInstance) -> list[Probe]:
         IMPORT,
         *LEAD_PROBES,
         *FILE_PROBES,
+        *CLOSED_VISIT_PROBES,
         *GRANT_CASCADE_PROBES,
         *OTHER_PROBES,
         *route_probes(instance),

@@ -35,8 +35,11 @@ WRITABLE = {"root": {*OWNERS}, "ada": OF_CLIENT_1, "bob": OF_CLIENT_2, "moe": se
 OWN_VISITS = {"inspections/5", "findings/500", "inspections/6", "findings/2"}
 """Moe as the inspector of inspections 5 and 6 also reads and writes these, and reads buildings 3 and 4."""
 
+OF_CLOSED_VISIT = {"inspections/6", "findings/2"}
+"""Moe may write these files of a visit, which is closed."""
+
 COLUMNS = "id, bucket, name, {column}, sha256, size, mimetype, created_at, updated_at, client_id"
-DONE, NO_ROWS, PRIVILEGE = "done", "no rows", "permission denied"
+DONE, NO_ROWS, PRIVILEGE, CLOSED = "done", "no rows", "permission denied", "closed"
 AT = "2025-06-10T14:00:00+00:00"
 SHA256 = "a" * 64
 
@@ -126,7 +129,8 @@ def require_written(instance: ServiceInstance, who: str, writable: set[str]) -> 
     for row in (*OWNERS, "buildings/3"):
         bucket, key = row.split("/")
         path = f"/files?bucket=eq.{bucket}&name=eq.{key}/x.jpg"
-        changed = DONE if row in writable else NO_ROWS
+        is_closed = who == "moe" and row in OF_CLOSED_VISIT
+        changed = (CLOSED if is_closed else DONE) if row in writable else NO_ROWS
         require_outcome(instance, who, "PATCH", path, {"caption": "c"}, changed if may_change else PRIVILEGE)
         require_outcome(instance, who, "DELETE", path, None, PRIVILEGE)
         require_outcome(instance, who, "POST", "/files", {"caption": "c"}, PRIVILEGE)
@@ -145,6 +149,8 @@ def require_outcome(instance: ServiceInstance, who: str, method: str, path: str,
     answer = send(instance, who, method, path, body, prefer=ROLLBACK_PREFERENCE)
     if expected == PRIVILEGE:
         expect(answer.code == "42501" and expected in answer.json["message"], (who, method, path, answer))
+    elif expected == CLOSED:
+        expect(answer.code == "23514", (who, method, path, answer))
     else:
         written = answer.status in (200, 201) and answer.json != []
         expect(answer.status in (200, 201) and written == (expected == DONE), (who, method, path, answer))

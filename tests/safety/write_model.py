@@ -111,6 +111,7 @@ def insert(outcome: WriteOutcome, user: dict, step: Insert, now: str) -> None:
         raise ConstraintViolation("rule")
     for row in rows:
         check_constraints(outcome.world, step.table, row, None)
+        require_open_visit(outcome.world, user, step.table, row)
         outcome.world[step.table].append(row)
         outcome.inserted.append(row)
     for row in rows:
@@ -144,6 +145,28 @@ def check_constraints(world: dict, table: str, row: dict, old: dict | None) -> N
         raise ConstraintViolation("23505")
 
 
+CLOSED_STATUSES = ("completed", "failed", "cancelled")
+WRITTEN_IN_VISITS = {"inspection_id", "ref", "place", "item", "code", "description"}
+"""The columns of findings that functions do not change."""
+
+
+def require_open_visit(world: dict, user: dict, table: str, *rows: dict) -> None:
+    """Raise ConstraintViolation if a manager writes a row of a closed visit."""
+    if user["role"] != oracle.MANAGER or table not in oracle.WRITTEN_BY_INSPECTORS:
+        return
+    for row in rows:
+        inspection = oracle.find(world, "inspections", row["inspection_id"])
+        if inspection is not None and inspection["status"] in CLOSED_STATUSES:
+            raise ConstraintViolation("23514")
+
+
+def require_unmoved_finding(world: dict, table: str, row: dict) -> None:
+    """Raise ConstraintViolation if a finding that was moved is deleted."""
+    events = (each for each in world["finding_events"] if table == "findings" and each["finding_id"] == row["id"])
+    if any(each["kind"] not in ("made", "remark") for each in events):
+        raise ConstraintViolation("23514")
+
+
 def require_references(world: dict, table: str, row: dict) -> None:
     """Raise ConstraintViolation for a missing referenced row.
 
@@ -170,6 +193,8 @@ def update(outcome: WriteOutcome, user: dict, step: Update, now: str) -> None:
     for row, new in pairs:
         require_super_admin_left(world, table, row, new)
         check_constraints(world, table, new, row)
+        if table != "findings" or step.changes.keys() & WRITTEN_IN_VISITS:
+            require_open_visit(world, user, table, row, new)
         old = dict(row)
         row.update(new)
         changed.append((old, row))
@@ -241,6 +266,8 @@ def delete(outcome: WriteOutcome, user: dict, step: Delete) -> None:
     rows = writable_rows(world, user, step)
     for row in rows:
         require_super_admin_left(world, step.table, row, None)
+        require_open_visit(world, user, step.table, row)
+        require_unmoved_finding(world, step.table, row)
         world[step.table] = [other for other in world[step.table] if other is not row]
         DELETE_CASCADES.get(step.table, no_cascade)(outcome, row.get("id", 0))
     outcome.affected_rows = len(rows)

@@ -35,6 +35,7 @@ from inspections.faults import NoSuchRow
 from models.fields import Model
 from models.fields import Row as Columns
 from models.types import INT64, Fault
+from models.vocabulary import CLOSED_STATUSES
 from routes.console.components.tables import Row, table_of
 from routes.console.session.submissions import read_submission, sent_pairs
 from routes.functions.rpc import FUNCTIONS
@@ -225,17 +226,32 @@ def company_of(caller: Caller) -> str:
 
 def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> bool:
     """Return whether the caller may perform the action on the row of these filters."""
-    if not policy.permits(caller.profile, action, relation(name).model):
+    model = relation(name).model
+    if not policy.permits(caller.profile, action, model):
         return False
-    return first_row(caller, name, filters, within=action) is not None
+    row = first_row(caller, name, filters, within=action)
+    if row is None or policy.WRITES_CLOSED_VISITS[caller.role] or not model.refusals or row["inspection_id"] is None:
+        return row is not None
+    return records_visit(caller, row["inspection_id"])
 
 
 def conducts(caller: Caller, inspection_id: int) -> bool:
-    """Return whether the caller starts, closes and records findings of a visible inspection. Raise NoSuchRow."""
+    """Return whether the caller starts and closes a visible inspection. Raise NoSuchRow."""
+    return require_visit(caller, inspection_id).is_conducted
+
+
+def records_visit(caller: Caller, inspection_id: int) -> bool:
+    """Return whether the caller records findings and readings of a visible inspection. Raise NoSuchRow."""
+    visit = require_visit(caller, inspection_id)
+    return visit.is_conducted and (policy.WRITES_CLOSED_VISITS[caller.role] or visit.status not in CLOSED_STATUSES)
+
+
+def require_visit(caller: Caller, inspection_id: int) -> visits.Visit:
+    """Return a visible inspection. Raise NoSuchRow."""
     if inspection_id > INT64[1]:
         raise NoSuchRow("Inspection")
     with reading() as transaction:
-        return visits.read_visit(transaction, caller, inspection_id).is_conducted
+        return visits.read_visit(transaction, caller, inspection_id)
 
 
 def relation(name: str) -> Relation:

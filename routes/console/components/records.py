@@ -481,7 +481,7 @@ def quick_page(table: Table, record: RecordForm, back: str) -> FunctionForm:
 @auth.requires_session()
 def show_quick_entry(caller: Caller, key: int, table_name: str) -> Response:
     """Show the form on a page of its own, whose address a form with a problem has."""
-    if table_name not in QUICK_FORMS or not queries.conducts(caller, key):
+    if table_name not in QUICK_FORMS or not queries.records_visit(caller, key):
         raise UnknownPath
     table = table_of(table_name)
     record = quick_record(table, caller, key)

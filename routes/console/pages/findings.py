@@ -397,7 +397,7 @@ def add_finding(caller: Caller, key: int) -> Response:
     sent = g.get("sent_files", [])
     if not sent:
         return records.submit_quick_entry(caller, key, NAME)
-    if not queries.conducts(caller, key):
+    if not queries.records_visit(caller, key):
         raise UnknownPath
     return records.submit_quick_entry(caller, key, NAME, lambda name, row: insert_with_files(name, row, sent))
 

@@ -468,7 +468,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         key,
         sections=(visit_section, lead_section, inspection_photographs, report_section),
         aside=(status_section, readers_section(GrantKind.INSPECTION)),
-        may_add=lambda caller, row: queries.conducts(caller, row["id"]),
+        may_add=lambda caller, row: queries.records_visit(caller, row["id"]),
         links=[("Why can I see this?", console_url(f"/why?kind=inspection&key={key}"))],
     )
 

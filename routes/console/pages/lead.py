@@ -308,7 +308,7 @@ class Strip:
 
 def lead_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     """Return the checks and readings of an inspection, with their forms and what is wrong with each reading."""
-    key, adds = row["id"], may_edit or queries.conducts(caller, row["id"])
+    key, adds = row["id"], may_edit or queries.records_visit(caller, row["id"])
     may_write = adds and table_of(READINGS).permits(caller, Action.UPDATE)
     if not expects_readings(caller, row):
         return ("add_reading.html", {"form": console_url(f"/inspections/{key}/add/{READINGS}")}) if may_write else None

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from flask import Response, g
 
+from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from engine.interface.database import Transaction
@@ -65,7 +66,13 @@ def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool
     found = queries.select_rows(
         caller, NAME, f"{SHOWN}&{COLUMNS[bucket]}=eq.{row['id']}&order=created_at,id", limit=records.ROW_FILES_MAX
     ).rows
-    may_add = may(records.require_addable, caller, bucket, row["id"])
+    is_recorded = (
+        bucket == "buildings"
+        or policy.WRITES_CLOSED_VISITS[caller.role]
+        or queries.records_visit(caller, row["id" if bucket == "inspections" else "inspection_id"])
+    )
+    # Proof of a finding is added after the visit, too.
+    may_add = may(records.require_addable, caller, bucket, row["id"]) and (is_recorded or bucket == "findings")
     if not found and not may_add:
         return None
     home = f"/{bucket}/{row['id']}"
@@ -73,7 +80,7 @@ def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool
         "first": is_first,
         "tab": (ANCHOR, "Photographs", len(found)),
         "files": [shown_file(each) for each in found],
-        "may_write": bool(found) and may(records.require_writable, caller, bucket, row["id"]),
+        "may_write": bool(found) and is_recorded and may(records.require_writable, caller, bucket, row["id"]),
         "action": console_url(f"{home}/files") if may_add and len(found) < records.ROW_FILES_MAX else "",
         "back": home,
         "all": console_url(f"/{NAME}?{COLUMNS[bucket]}=eq.{row['id']}"),

@@ -194,7 +194,7 @@ def closing_entry_form(caller: Caller, row: Row, case: list[Row]) -> dict[str, o
 
 def adds_findings(caller: Caller, row: Row, conducts: bool) -> bool:
     """Return whether the page has the entry of findings. That of a closed visit has it for administrators only."""
-    return conducts and (row["status"] not in CLOSED_STATUSES or policy.may_administer(caller.role))
+    return conducts and (row["status"] not in CLOSED_STATUSES or policy.WRITES_CLOSED_VISITS[caller.role])
 
 
 def due_link(plan: Row | None) -> tuple[str, str] | None:

@@ -1,0 +1,1 @@
+-- Triggers refuse the writes of managers to rows of closed visits. Each upgrade makes the triggers.

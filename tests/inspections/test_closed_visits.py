@@ -1,0 +1,209 @@
+"""Rows of a closed visit: managers write none of them, whatever way the write takes; administrators correct them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from access.policy import POLICIES, WRITES_CLOSED_VISITS, permits
+from access.roles import GrantProfile, Role
+from engine.query.statement import Action
+from models import RESOURCES
+from models.vocabulary import CLOSED_STATUSES, INSPECTION_STATUSES
+from tests.conftest import Response
+from tests.inspections.case_world import FAILED, MOMENT, OPEN, case_rows, finding, inspection, times
+from tests.inspections.file_world import image_bytes
+from tests.support.storage import Storage
+
+OTHER, OTHER_ROW = 1949, 79
+"""An open visit, and the number of its rows."""
+
+VISITS = {status: 1940 + place for place, status in enumerate(INSPECTION_STATUSES)}
+ROWS = {status: 70 + place for place, status in enumerate(INSPECTION_STATUSES)}
+"""The visit of each status, and the number of its rows."""
+
+CHECK = {"gun_id": 77, "taken_at": "2026-11-20T10:00:00+00:00", "first": 1, "second": 1, "third": 1}
+NEW: dict[str, dict] = {
+    "reports_lead": {"gun_id": 77, "lead_mg_cm2": 5.0, "substrate": "wood"},
+    "calibration_checks": CHECK,
+    "findings": {"description": "No smoke alarm.", "severity": "moderate"},
+}
+CHANGE: dict[str, dict] = {
+    "reports_lead": {"lead_mg_cm2": 0.1},
+    "calibration_checks": {"note": "n"},
+    "findings": {"description": "A smoke alarm."},
+}
+MERGE = "resolution=merge-duplicates"
+REFUSED = (400, "23514")
+MESSAGE = "The visit is closed. An administrator may take its result back."
+
+
+def ref(number: int) -> str:
+    return f"7b1c1c1e-0000-4000-8000-{number:012}"
+
+
+def visit_rows() -> dict:
+    """Return rows with a visit of each status, and with a reading, a check and a finding of each."""
+    rows = case_rows()
+    numbers = {OTHER: OTHER_ROW, **{VISITS[status]: ROWS[status] for status in VISITS}}
+    rows["inspections"] += [inspection(key, 1, status, "2026-11-19") for status, key in VISITS.items()]
+    rows["inspections"].append(inspection(OTHER, 1, "in_progress", "2026-11-19"))
+    rows["findings"] += [finding(number, key, ref=ref(number)) for key, number in numbers.items()]
+    common = {"reports_lead": {"updated_at": MOMENT}, "calibration_checks": times()}
+    for table, values in common.items():
+        rows[table] = [
+            {"id": number, "inspection_id": key, "ref": ref(number), **NEW[table], **values}
+            for key, number in numbers.items()
+        ]
+    return rows
+
+
+def writes(table: str, status: str) -> dict[str, Callable]:
+    """Return a request to a row of the visit of a status, or that would become one, by the way that it takes."""
+    visit, row = VISITS[status], ROWS[status]
+    new, change, path = {"inspection_id": visit, **NEW[table]}, CHANGE[table], f"/{table}"
+    header, line = ",".join(new), ",".join(map(str, new.values()))
+    whole, by_ref, merge = {**new, "ref": ref(row)}, f"{path}?on_conflict=ref", f"{MERGE},tx=rollback"
+    undone = "tx=rollback"
+    return {
+        "insert": lambda who: who.post(path, new, prefer=undone),
+        "insert of several": lambda who: who.post(path, [{**new, "inspection_id": OTHER}, new], prefer=undone),
+        "insert of CSV": lambda who: who.post(path, f"{header}\n{line}\n", content_type="text/csv", prefer=undone),
+        "upsert by reference": lambda who: who.post(by_ref, whole, prefer=merge),
+        "upsert of a new row": lambda who: who.post(by_ref, {**new, "ref": ref(1)}, prefer=merge),
+        "upsert that moves the row out": lambda who: who.post(by_ref, {**whole, "inspection_id": OTHER}, prefer=merge),
+        "update": lambda who: who.patch(f"{path}?id=eq.{row}", change, prefer=undone),
+        "update of several": lambda who: who.patch(f"{path}?inspection_id=in.({visit},{OTHER})", change, prefer=undone),
+        "move out": lambda who: who.patch(f"{path}?id=eq.{row}", {"inspection_id": OTHER}, prefer=undone),
+        "move in": lambda who: who.patch(f"{path}?id=eq.{OTHER_ROW}", {"inspection_id": visit}, prefer=undone),
+        "delete": lambda who: who.delete(f"{path}?id=eq.{row}", prefer=undone),
+        "delete of several": lambda who: who.delete(f"{path}?inspection_id=in.({visit},{OTHER})", prefer=undone),
+    }
+
+
+WAYS = [(table, way) for table in NEW for way in writes(table, "completed")]
+
+
+@pytest.fixture
+def case(world: Callable) -> Callable:
+    return world(visit_rows(), MOMENT)
+
+
+def stored(case: Callable) -> list:
+    return [case("root").get(f"/{table}?order=id").json for table in (*NEW, "finding_events", "files")]
+
+
+@pytest.mark.parametrize(("table", "way"), WAYS, ids=[f"{table}, {way}" for table, way in WAYS])
+def test_managers_write_rows_of_open_visits_only(case: Callable, table: str, way: str) -> None:
+    before = stored(case)
+    for status in INSPECTION_STATUSES:
+        write = writes(table, status)[way]
+        refused: Response = write(case("mia"))
+
+        if status in CLOSED_STATUSES:
+            assert (refused.status, refused.code) == REFUSED, (status, refused.text)
+            assert refused.json["message"] == MESSAGE
+        else:
+            assert refused.status in (200, 201, 204), (status, refused.text)
+        for who in ("ada", "root", "service"):
+            assert write(case(who)).status in (200, 201, 204), (who, status)
+    assert stored(case) == before
+
+
+@pytest.mark.parametrize("table", NEW)
+def test_repeated_insert_of_an_offline_client_is_ignored_after_the_closing(case: Callable, table: str) -> None:
+    row = {"inspection_id": VISITS["completed"], **NEW[table], "ref": ref(ROWS["completed"])}
+    before = stored(case)
+
+    answer = case("mia").post(f"/{table}?on_conflict=ref", row, prefer="resolution=ignore-duplicates")
+
+    assert answer.status in (200, 201), answer.text
+    assert stored(case) == before
+
+
+def test_every_table_that_managers_write_knows_closed_visits() -> None:
+    """A new table that refers to inspections has to say what a closed one refuses."""
+    assert [role for role, writes_closed in WRITES_CLOSED_VISITS.items() if not writes_closed] == [Role.CLIENT_MANAGER]
+    inspector = GrantProfile(Role.CLIENT_MANAGER, is_inspector=True)
+    written = {
+        model
+        for model in POLICIES
+        for action in (Action.INSERT, Action.UPDATE, Action.DELETE)
+        if permits(inspector, action, model) and "inspection_id" in model.__table__.c
+    }
+
+    assert {model for model in RESOURCES.values() if model.refusals} == written
+    assert written >= {RESOURCES[table] for table in NEW}
+
+
+def test_managers_change_no_files_of_closed_visits(case: Callable) -> None:
+    visit, row = VISITS["in_progress"], ROWS["in_progress"]
+    of_visit, of_finding = f"inspections/{visit}/a.jpg", f"findings/{row}/a.jpg"
+    mia, ada = Storage(case("mia")), Storage(case("ada"))
+    assert [mia.upload(path, image_bytes()).status for path in (of_visit, of_finding)] == [200, 200]
+    closed = {"p_inspection_id": visit, "p_status": "failed"}
+    assert case("mia").rpc("close_visit", closed).status == 200
+    before = stored(case)
+
+    refused = [
+        mia.upload(f"inspections/{visit}/b.jpg", image_bytes()),
+        mia.send("PUT", f"/storage/v1/object/{of_visit}", image_bytes("PNG"), Content_Type="image/png"),
+        mia.send("DELETE", f"/storage/v1/object/{of_visit}"),
+        mia.send("DELETE", f"/storage/v1/object/{of_finding}"),
+        mia.send("DELETE", "/storage/v1/object/findings", {"prefixes": [f"{row}/a.jpg"]}),
+        mia.send("POST", "/storage/v1/object/move", moved(of_visit, f"inspections/{OTHER}/a.jpg")),
+        mia.send("POST", "/storage/v1/object/move", moved(of_finding, f"findings/{OTHER_ROW}/a.jpg")),
+        case("mia").patch("/files?bucket=in.(inspections,findings)", {"caption": "c"}),
+    ]
+
+    assert [answer.status for answer in refused] == [400] * len(refused), list(refused)
+    assert ["The visit is closed." in str(answer.json) for answer in refused] == [True] * len(refused), [
+        answer.json for answer in refused
+    ]
+    assert stored(case) == before
+    assert mia.upload(f"findings/{row}/proof.jpg", image_bytes()).status == 200  # the finding is open
+    assert ada.send("DELETE", f"/storage/v1/object/{of_visit}").status == 200
+
+
+def moved(source: str, target: str) -> dict[str, str]:
+    bucket, source_key = source.split("/", 1)
+    return {"bucketId": bucket, "sourceKey": source_key, "destinationKey": target.split("/", 1)[1]}
+
+
+def test_findings_of_closed_visits_are_moved(case: Callable) -> None:
+    fixed = case("mia").rpc("move_findings", {"p_finding_ids": [OPEN], "p_to": "fixed", "p_note": "Replaced."})
+
+    assert fixed.json == {"moved": 1, "already": 0}
+
+
+def test_manager_does_not_classify_readings_of_closed_visits(world: Callable) -> None:
+    rows = visit_rows()
+    for row in rows["reports_lead"]:
+        row["classification"] = "negative"
+    case = world(rows, MOMENT)
+    visit = VISITS["completed"]
+    answers = [case(who).rpc("reclassify_readings", {"p_inspection_id": visit}) for who in ("mia", "ada")]
+
+    assert [(answer.status, answer.code) for answer in answers[:1]] == [REFUSED], answers[0].text
+    assert answers[1].status == 200, answers[1].text
+
+
+@pytest.mark.parametrize("who", ["mia", "ada", "root", "service"])
+def test_finding_that_was_moved_is_not_deleted(case: Callable, who: str) -> None:
+    """Its visit is open."""
+    row = ROWS["in_progress"]
+    moving = {"p_finding_ids": [row], "p_to": "fixed"}
+    assert case("ada").rpc("move_findings", moving).status == 200
+    before = stored(case)
+
+    answers = [case(who).delete(f"/findings?id=eq.{row}"), case(who).delete(f"/findings?id=in.({row},{OTHER_ROW})")]
+
+    assert [(answer.status, answer.code) for answer in answers] == [REFUSED] * 2, answers[0].text
+    assert stored(case) == before
+    assert case(who).delete(f"/findings?id=eq.{OTHER_ROW}").status == 204
+
+
+def test_inspection_takes_moved_findings_along(case: Callable) -> None:
+    case("ada").rpc("move_findings", {"p_finding_ids": [OPEN], "p_to": "fixed"})
+
+    assert case("ada").delete(f"/inspections?id=eq.{FAILED}").status == 204
+    assert case("ada").get(f"/findings?inspection_id=eq.{FAILED}").json == []
