@@ -10,6 +10,8 @@ from tests.clients.server import password_of
 from tests.conftest import MOE, ROOT
 from tests.console.conftest import EMAILS
 
+pytestmark = pytest.mark.one_engine
+
 PAGE = "/console/account"
 NEW = "a new one of mine"
 OWN = f"{PAGE}/own_password"

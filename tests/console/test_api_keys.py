@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import ADA, MOE, ROOT
 
+pytestmark = pytest.mark.one_engine
+
 OWN = "/console/account/api_keys"
 
 

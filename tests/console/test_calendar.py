@@ -10,6 +10,8 @@ from icalendar import Calendar
 from tests.conftest import ADA, MOE
 from tests.console.conftest import Form
 
+pytestmark = pytest.mark.one_engine
+
 PAGE = "/console/account"
 
 

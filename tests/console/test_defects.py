@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 BUILDING, HIDDEN = 1, 4
 PATH = "/console/buildings/{}/defect"
 

@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.conftest import MIA
+
+pytestmark = pytest.mark.one_engine
 
 VISIT = '<a href="/console/inspections/2">Lead at Harbor House, 10 Apr 2025</a>'
 

@@ -8,6 +8,8 @@ import pytest
 from routes.console.components import queries
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
+pytestmark = pytest.mark.one_engine
+
 TABLES = (
     "client_manager_building_access",
     "client_admin_building_access",

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 REPORT = "/console/inspections/2/report"
 DETAILS = {"year_built": 1928, "owner_name": "Pier Street Trust", "owner_phone": "+1 207 555 0100"}
 

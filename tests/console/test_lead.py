@@ -22,6 +22,8 @@ from tests.inspections.lead_world import (
     worked_readings,
 )
 
+pytestmark = pytest.mark.one_engine
+
 FIRE = 9
 """A fire inspection of the data set."""
 

@@ -11,6 +11,8 @@ from tests.console.test_lead import PAGE, READINGS, enter, lead
 from tests.console.test_lead_readings import checked, shot
 from tests.inspections.lead_world import BANDED, LEAD, OTHERS, SHARED, UNKNOWN, at, make, reading, stored
 
+pytestmark = pytest.mark.one_engine
+
 __all__ = ["lead"]
 
 DOORS = ("api", "import", "console")

@@ -9,6 +9,8 @@ from tests.console.conftest import Form, FormClient
 from tests.console.test_lead import PAGE, READINGS, enter, lead
 from tests.inspections.lead_world import BANDED, LEAD, SHARED, UNKNOWN, at, check, make, reading, stored
 
+pytestmark = pytest.mark.one_engine
+
 __all__ = ["lead"]
 
 GOOD = (1.0, 1.0, 1.0)

@@ -7,6 +7,8 @@ import pytest
 
 from routes.console.components.tables import table_of
 
+pytestmark = pytest.mark.one_engine
+
 LINKED = {
     "deadline_rules": ("/console/findings", "Deadline rules"),
     "lead_standards": ("/console/inspectors", "Lead standards"),

@@ -15,6 +15,8 @@ from tests.console.inspection_rows import FIXED, LATE, LATE_VISIT, add_findings,
 from tests.support.photographs import LATITUDE, TAKEN_TEXT, photograph
 from tests.support.storage import PDF
 
+pytestmark = pytest.mark.one_engine
+
 VISIT, FINDING, BUILDING = f"/console/inspections/{LATE_VISIT}", f"/console/findings/{LATE}", "/console/buildings/1"
 MISSING = "/console/files/00000000-0000-4000-8000-000000000000"
 PAGES = ("", "/original", "/thumbnail/160", "/thumbnail/640")

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.set_clock import SetClock
 
+pytestmark = pytest.mark.one_engine
+
 MOMENT = "2026-03-10T12:00:00+00:00"
 FINDING = {"inspection_id": 1, "description": "A crack.", "severity": "low", "found_at": "2026-03-09T12:00:00+00:00"}
 FINDING |= {"due_at": "2026-03-14T12:00:00+00:00"}

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 HERE = "/console/inspections/2"
 NEW = "/console/reports_lead/new"
 READING = "/console/reports_lead"

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ADA, MIA, MOE
 from tests.console.inspection_rows import TODAY, set_clock
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 SCRIPT = '<script>alert("x")</script>'
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.console.inspection_rows import set_clock
 
+pytestmark = pytest.mark.one_engine
+
 SCHEDULE = {
     "building_id": "6", "inspection_type": "fire", "title": "Exits", "every": "3", "unit": "month",
     "counted_from": "planned", "first_due": "2026-01-31", "grace_days": "0",

@@ -14,6 +14,8 @@ from tests.conftest import UNKNOWN_USER_ID
 from tests.console.generic import ROLES, GenericPage, generic_pages, key_text, known_key
 from tests.support.factories import RowFactory, key_filter, row_changes
 
+pytestmark = pytest.mark.one_engine
+
 PAGES = list(generic_pages())
 TABLES = [each.name for each in all_tables()]
 TYPED = [

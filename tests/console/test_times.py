@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+pytestmark = pytest.mark.one_engine
+
 CHECK = {"id": 90, "inspection_id": 4, "gun_id": 7, "first": 1.0, "second": 1.0, "third": 1.0}
 TAKEN = "2026-01-15T02:30:00+00:00"
 IN_BOSTON = "14 Jan 2026, 21:30 EST"

@@ -9,6 +9,8 @@ import pytest
 from tests.conftest import ADA, BOB, MAX, MIA, MOE, ROOT
 from tests.console.conftest import COOKIE
 
+pytestmark = pytest.mark.one_engine
+
 
 def test_building_grant_is_previewed_and_saved(browse: Callable) -> None:
     ada, mia = browse("ada"), browse("mia")
