@@ -305,7 +305,8 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("within", "beyond", "limit"), LIMITS.values(), ids=LIMITS)
-def test_p04_limit_is_enforced_and_named_in_error(
+@pytest.mark.attack(entry="P04")
+def test_limit_is_enforced_and_named_in_error(
     many_rows_instance: ServiceInstance, within: str, beyond: str | None, limit: str
 ) -> None:
     allowed, _ = send(many_rows_instance, "root", "GET", f"{within}&limit=1" if "?" in within else within)
@@ -319,7 +320,8 @@ def test_p04_limit_is_enforced_and_named_in_error(
         assert seconds < MARGIN_SECONDS
 
 
-def test_p04_query_at_all_limits_ends_within_time_limit(many_rows_instance: ServiceInstance) -> None:
+@pytest.mark.attack(entry="P04")
+def test_query_at_all_limits_ends_within_time_limit(many_rows_instance: ServiceInstance) -> None:
     conditions = "&".join(f"inspections.notes=ilike.*{n}z*" for n in range(90))
     path = (
         f"/buildings?select={FIVE_EMBEDS}&{conditions}&order={','.join(['name', 'city'] * 8)}"
