@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
-
-import sqlalchemy as sa
 
 from access.caller import Caller
 from access.decorators import function
-from access.policy import AccessRule
 from access.predicates import CLIENT_ADMIN, CLIENT_MANAGER, GRANT_TABLES, id_array, required_parameter
 from access.roles import ADMINS, SUPER_ADMINS, GrantKind, Role
 from engine import execute
 from engine.interface.database import Transaction
 from engine.query.catalog import ForeignKeyViolation, catalog
-from engine.query.dialect.registry import DIALECTS
-from engine.query.read.planner import Planner
-from engine.query.statement import Statement, parameter
+from engine.query.statement import Binding
 from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.rules import RowDenied
+from engine.rows import read_rows
 from models import User
 from models.types import UUID, Denial, Fault
 
@@ -155,17 +150,8 @@ def assign_to_user(
 
 def require_grantee(transaction: Transaction, caller: Caller, role: Role, user_id: str) -> None:
     """Raise InvalidGrantee unless the caller can read a user of this id and role."""
-    statement = plan_grantee(transaction.dialect.name, caller.rule, role)
-    if transaction.one(statement.sql, statement.bind(caller.binding(user_id=user_id))) is None:
+    if not read_rows(transaction, caller, User.__tablename__, ("id",), id=user_id, role=role.value):
         raise InvalidGrantee(role)
-
-
-@cache
-def plan_grantee(database: str, rule: AccessRule, role: Role) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    user, scope = planner.scoped(catalog().relations[User.__tablename__])
-    by_id = user.c.id == parameter("user_id", user.c.id.type)
-    return planner.finish(sa.select(user.c.id).where(by_id, user.c.role == role.value, scope))
 
 
 def insert_grants(
@@ -179,7 +165,7 @@ def insert_grants(
         result = execute.insert(
             transaction,
             caller.rule,
-            caller.binding(),
+            Binding(parameters=caller.parameters),
             relation=catalog().relations[grants.model.__tablename__],
             insertion=Insertion(rows, (grants.grantee, grants.target), Conflict.IGNORE),
             shape=None,

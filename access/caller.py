@@ -5,36 +5,12 @@ A grant profile (role and kinds of grant) is part of a plan's key. A caller adds
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from access.policy import SERVICE_PROFILE, AccessRule
 from access.roles import GrantProfile, Role
-from engine.query.dialect.base import json_array
-from engine.query.statement import Binding
 from models.types import Bound
-
-
-def rule_parameters(user_id: str | None, client_id: int | None, visits_since: str | None) -> dict[str, Bound]:
-    return {"caller_id": user_id, "caller_client_id": client_id, "visits_since": visits_since}
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleRows:
-    """The rows that a rule shows to a caller: the rule and the values of its parameters. A key of cached counts."""
-
-    rule: AccessRule
-    caller_id: str | None
-    caller_client_id: int | None
-    visits_since: str | None = None
-
-    @property
-    def parameters(self) -> dict[str, Bound]:
-        """The values of the rule's parameters by name."""
-        return rule_parameters(self.caller_id, self.caller_client_id, self.visits_since)
-
-    def binding(self, *keys: int | str, **parameters: Bound) -> Binding:
-        """Return the values of a statement: `keys` for `Binding.keys`, and the named parameters with the rule's."""
-        return Binding(parameters=self.parameters | parameters, keys=json_array(keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +42,12 @@ class Caller:
     @property
     def parameters(self) -> dict[str, Bound]:
         """The values of the rule's parameters by name."""
-        return rule_parameters(self.id, self.client_id, self.visits_since)
+        return {"caller_id": self.id, "caller_client_id": self.client_id, "visits_since": self.visits_since}
 
-    def binding(self, *keys: int | str, **parameters: Bound) -> Binding:
-        """Return the values of a statement: `keys` for `Binding.keys`, and the named parameters with the rule's."""
-        return self.visible_rows().binding(*keys, **parameters)
-
-    def visible_rows(self) -> VisibleRows:
-        return VisibleRows(self.rule, self.id, self.client_id, self.visits_since)
+    @property
+    def visibility(self) -> Hashable:
+        """What decides which rows are visible: the key of cached counts."""
+        return self.rule, self.id, self.client_id, self.visits_since
 
 
 SERVICE_CALLER = Caller(None, None, SERVICE_PROFILE)

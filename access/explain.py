@@ -7,7 +7,6 @@ caller cannot read is the same as for one that does not exist.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -30,14 +29,13 @@ from access.predicates import (
     required_parameter,
     through_building,
 )
-from access.roles import EVERY_ROLE, GrantKind, Role
+from access.roles import EVERY_ROLE, GrantKind, GrantProfile, Role
 from access.session import caller_of_user, full_profile, visits_since
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
 from engine.query.dialect.base import SmallInSubquery
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Action, Statement, parameter
+from engine.query.statement import Action, parameter
+from engine.rows import Select, prepared, read_rows
 from models import RESOURCES, Building, Inspection, User
 from models.fields import Model, Row
 from models.types import BIGINT, UUID
@@ -108,8 +106,7 @@ def explain(transaction: Transaction, caller: Caller, model: type[Model], key: i
     user = readable_user(transaction, caller, user_id)
     if not can_read(transaction, caller, model, key):
         return NOT_ALLOWED
-    plan = plan_reasons(transaction.dialect.name, user.rule, model)
-    row = transaction.one(plan.sql, plan.bind(user.binding(row_id=key)))
+    row = plan_reasons.one(transaction, user, user.profile, model, row_id=key)
     if row is None:
         return NOT_ALLOWED
     reasons = reasons_of(row, user.role, model)
@@ -125,10 +122,9 @@ def list_readers(
     """
     readers: list[Reader] = []
     for role in Role:
-        plan = plan_readers(transaction.dialect.name, caller.rule, role, model)
         since = visits_since(transaction, full_profile(role)) or caller.visits_since
         limit = users_max - len(readers)
-        rows = transaction.all(plan.sql, plan.bind(caller.binding(row_id=key, visits_since=since, users_max=limit)))
+        rows = plan_readers.all(transaction, caller, role, model, row_id=key, visits_since=since, users_max=limit)
         readers += [Reader(str(row[0]), row[1], role, reasons_of(row[2:], role, model)) for row in rows]
     return readers
 
@@ -152,39 +148,28 @@ def readable_user(transaction: Transaction, caller: Caller, user_id: str) -> Cal
 
 def can_read(transaction: Transaction, caller: Caller, model: type[Model], key: int | str) -> bool:
     """Return whether the rule lets a caller read the row of an id."""
-    plan = plan_can_read(transaction.dialect.name, caller.rule, model)
-    return transaction.one(plan.sql, plan.bind(caller.binding(row_id=key))) is not None
+    return bool(read_rows(transaction, caller, model.__tablename__, ("id",), id=key))
 
 
-@cache
-def plan_can_read(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    row = planner.alias(catalog().relations[model.__tablename__])
-    within = rule.rows(Action.READ, model, row.c)
-    return planner.finish(sa.select(row.c.id).where(row.c.id == ROW_ID, within))
+@prepared(Planner)
+def plan_reasons(planner: Planner, profile: GrantProfile, model: type[Model]) -> Select:
+    """Return the query for the reasons of one user to read one row."""
+    row = planner.alias(planner.catalog.relations[model.__tablename__])
+    chosen = sa.select(*reason_columns(AccessRule(profile), model, row.c)).select_from(row)
+    return chosen.where(row.c.id == ROW_ID)
 
 
-@cache
-def plan_reasons(database: str, rule: AccessRule, model: type[Model]) -> Statement:
-    """Return the statement for the reasons of one user to read one row."""
-    planner = Planner(DIALECTS[database], rule)
-    row = planner.alias(catalog().relations[model.__tablename__])
-    chosen = sa.select(*reason_columns(rule, model, row.c)).select_from(row)
-    return planner.finish(chosen.where(row.c.id == ROW_ID))
-
-
-@cache
-def plan_readers(database: str, rule: AccessRule, role: Role, model: type[Model]) -> Statement:
-    """Return the statement for the users of a role who read one row, with their reasons."""
-    planner = Planner(DIALECTS[database], rule)
-    user, readable = planner.scoped(catalog().relations[User.__tablename__])
-    row, visible = planner.scoped(catalog().relations[model.__tablename__])
+@prepared(Planner)
+def plan_readers(planner: Planner, role: Role, model: type[Model]) -> Select:
+    """Return the query for the users of a role who read one row, with their reasons."""
+    user, readable = planner.visible(User)
+    row, visible = planner.visible(model)
     theirs = AccessRule(full_profile(role))
     reasons = [of_user(column, user) for column in reason_columns(theirs, model, row.c)]
     reads = of_user(theirs.rows(Action.READ, model, row.c), user)
     chosen = sa.select(user.c.id, user.c.name, *reasons).select_from(user.join(row, row.c.id == ROW_ID))
     chosen = chosen.where(user.c.role == role.value, readable, visible, reads)
-    return planner.finish(chosen.order_by(user.c.name, user.c.id).limit(parameter("users_max", sa.BigInteger)))
+    return chosen.order_by(user.c.name, user.c.id).limit(parameter("users_max", sa.BigInteger))
 
 
 def of_user(expression: sa.ClauseElement, user: Row) -> Row:

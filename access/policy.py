@@ -7,7 +7,7 @@ of docs/ACCESS.md from both files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,7 +54,7 @@ from access.predicates import (
     visible_by_claim,
 )
 from access.roles import GRANT_PROFILES, GrantKind, GrantProfile, Role
-from engine.query.statement import Action, ReadScope
+from engine.query.statement import Action, ReadScope, Rule
 from models import (
     AuditLog,
     Building,
@@ -384,6 +384,12 @@ def has_calendar(profile: GrantProfile) -> bool:
 def may_administer(role: Role) -> bool:
     """Return whether the role may write users."""
     return permits(GrantProfile(role), Action.INSERT, User)
+
+
+def has_right(rights: Mapping[Role, Predicate], rule: Rule, row: Row) -> Condition:
+    """Return the condition that a caller with an access rule has a right on a row."""
+    assert isinstance(rule, AccessRule)
+    return rights[rule.profile.role](rule.profile, row)
 
 
 @dataclass(frozen=True, slots=True)

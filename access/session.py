@@ -37,11 +37,12 @@ from access.predicates import GRANT_TABLES, OWN_VISIT_DAYS
 from access.roles import GrantKind, GrantProfile, Role, grant_profile
 from engine.interface.database import ReplicationPositions, Transaction, last_entry_of, last_rights
 from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Statement, compile_statement, parameter
+from engine.query.statement import UNRESTRICTED, Binding, Statement, compile_statement, parameter
+from engine.rows import read_rows
 from models.building import Building
 from models.credential import API_KEY, CREDENTIALS, SESSIONS, TOKEN_USES, TOKENS
 from models.inspector import Inspector
-from models.types import Bound, Fault
+from models.types import Fault
 from models.user import User
 
 
@@ -285,8 +286,8 @@ def read_user(transaction: Transaction, claims: Claims) -> LookUp | None:
     """Return the user as of this snapshot, or None."""
     with_positions = transaction.reports_positions
     statement = lookup_statement(transaction.dialect.name, claims.role, with_positions)
-    values = parameters(statement, claims.user_id, claims.session_id)
-    row = transaction.one(statement.sql, values)
+    values = {"caller_id": claims.user_id, "session_id": claims.session_id}
+    row = transaction.one(statement.sql, statement.bind(Binding(parameters=values)))
     if row is None:
         return None
     columns: UserColumns = tuple(row[:USER_COLUMNS])
@@ -305,12 +306,11 @@ def caller_of_user(transaction: Transaction, user_id: str) -> Caller | None:
 
     Return None if there is no such user.
     """
-    statement = person_statement(transaction.dialect.name)
-    row = transaction.one(statement.sql, parameters(statement, user_id, None))
-    if row is None:
+    user = read_person(transaction, user_id)
+    if user is None:
         return None
-    profile = full_profile(Role(row[0]))
-    return Caller(user_id, row[1], profile, visits_since=visits_since(transaction, profile))
+    profile = full_profile(Role(user["role"]))
+    return Caller(user_id, user["client_id"], profile, visits_since=visits_since(transaction, profile))
 
 
 def full_profile(role: Role) -> GrantProfile:
@@ -318,15 +318,9 @@ def full_profile(role: Role) -> GrantProfile:
     return grant_profile(role, True, True, role is INSPECTOR_ROLE)
 
 
-@cache
-def person_statement(database: str) -> Statement:
-    user = User.__table__
-    statement = sa.select(user.c.role, user.c.client_id).where(user.c.id == parameter("caller_id", user.c.id.type))
-    return compile_statement(statement, DIALECTS[database].sa_dialect)
-
-
-def parameters(statement: Statement, user_id: str, session_id: str | None) -> list[Bound]:
-    return statement.bind(Binding(parameters={"caller_id": user_id, "session_id": session_id}))
+def read_person(transaction: Transaction, user_id: str) -> dict[str, Any] | None:
+    """Return the role and the client of a user, or None."""
+    return next(iter(read_rows(transaction, UNRESTRICTED, "users", ("role", "client_id"), id=user_id)), None)
 
 
 application: Callable[[], Flask] = flask.current_app._get_current_object  # type: ignore[attr-defined]

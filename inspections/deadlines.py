@@ -6,18 +6,12 @@ import datetime
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-import sqlalchemy as sa
-
 from engine.interface.database import Database, Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.base import is_among, keys_as_json
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Statement, compile_statement
-from inspections.writes import read_rows, update_rows
+from engine.query.statement import UNRESTRICTED
+from engine.rows import read_rows, update_rows
 from models import DeadlineRule, Inspection
 from models.deadline_rule import DAYS
 from models.types import BIGINT, Fault, later_reading, read_timestamp, write_timestamp
@@ -95,19 +89,7 @@ class DeadlineRules:
 
 def read_rules(transaction: Transaction, client_ids: Iterable[int]) -> list[dict[str, Any]]:
     """Return the rules of clients and those of everybody."""
-    statement = rules_statement(transaction.dialect.name)
-    keys = keys_as_json((each,) for each in sorted(set(client_ids)))
-    rows = transaction.all(statement.sql, statement.bind(Binding(keys=keys)))
-    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-
-
-@cache
-def rules_statement(database: str) -> Statement:
-    dialect, table = DIALECTS[database], catalog().relations[TABLE].table.alias("rule")
-    keys = dialect.key_table("k", [("client_id", BIGINT)], "keys")
-    is_of_client = is_among([table.c.client_id], sa.select(keys.c.client_id))
-    statement = sa.select(*(table.c[name] for name in COLUMNS))
-    return compile_statement(statement.where(sa.or_(table.c.client_id.is_(None), is_of_client)), dialect.sa_dialect, {})
+    return read_rows(transaction, UNRESTRICTED, TABLE, COLUMNS, client_id={None, *client_ids})
 
 
 def computed_deadlines(
@@ -121,7 +103,9 @@ def computed_deadlines(
     ids = [inspection_of(finding) for finding in findings]
     known = sorted({each for each in ids if each is not None})
     columns = ("id", "client_id", "inspection_type")
-    inspections = {each["id"]: each for each in read_rows(transaction, Inspection.__tablename__, columns, "id", known)}
+    inspections = {
+        each["id"]: each for each in read_rows(transaction, UNRESTRICTED, Inspection.__tablename__, columns, id=known)
+    }
     rules = DeadlineRules(read_rules(transaction, (each["client_id"] for each in inspections.values())))
     deadlines: list[str | None] = []
     for finding, inspection_id in zip(findings, ids, strict=True):

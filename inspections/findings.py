@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, cast
 
 import sqlalchemy as sa
@@ -21,15 +20,14 @@ from access.assignments import IDS_MAX
 from access.caller import Caller
 from access.decorators import function
 from access.explain import ROW_ID
-from access.policy import DEFECT_REPORTS, FINDING_MOVES, AccessRule, PermissionDenied
+from access.policy import DEFECT_REPORTS, FINDING_MOVES, PermissionDenied, has_right
 from access.predicates import choice, id_array, optional_parameter, required_parameter
 from access.roles import EVERY_ROLE, Role
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding, Statement, parameter
+from engine.query.statement import UNRESTRICTED, Binding, parameter
 from engine.query.write.rules import DomainRule, Key
+from engine.rows import Select, insert_rows, prepared, read_rows, update_rows
 from inspections.deadlines import EARLIEST, EARLY_CLOCK, computed_deadlines, days_late, found_at
 from inspections.faults import (
     DeadlineTooLate,
@@ -41,7 +39,6 @@ from inspections.faults import (
     NoSuchRow,
 )
 from inspections.visits import Visit, read_visit
-from inspections.writes import insert_rows, read_rows, update_rows
 from models import Building, Finding, Inspection, InspectionPlan, User
 from models.finding_move import DUE_AT, FUNCTION_TARGETS, HOW, MOVE_OF_KIND, NOTE, VISIT, FindingMove, move_between
 from models.types import BIGINT, TEXT, TIMESTAMP, Fault, InvalidArgument, write_timestamp
@@ -84,7 +81,7 @@ class FindingRule(DomainRule):
         self, transaction: Transaction, keys: Sequence[Key], service_columns: frozenset[str] = frozenset()
     ) -> None:
         columns = ("id", "inspection_id", "severity", "found_at", "due_at")
-        findings = read_rows(transaction, TABLE, columns, "id", [key[0] for key in keys])
+        findings = read_rows(transaction, UNRESTRICTED, TABLE, columns, id=[key[0] for key in keys])
         raise_first(found_out_of_range(transaction, findings))
         if FOUND_AT not in service_columns:
             require_found_in_visit(transaction, findings)
@@ -103,7 +100,7 @@ class FindingRule(DomainRule):
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         """Add the event to the findings that have none: the new ones."""
         ids = [key[0] for key in keys]
-        events = read_rows(transaction, EVENTS, ("finding_id",), "finding_id", ids)
+        events = read_rows(transaction, UNRESTRICTED, EVENTS, ("finding_id",), finding_id=ids)
         existing = {each["finding_id"] for each in events}
         self.inserted(transaction, [key for key in keys if key[0] not in existing])
 
@@ -134,7 +131,7 @@ def require_found_in_visit(transaction: Transaction, findings: Sequence[Mapping[
     A visit has the day on which it was started, and no time. A day after today is no bound.
     """
     ids = sorted({each["inspection_id"] for each in findings})
-    visits = read_rows(transaction, Inspection.__tablename__, ("id", "status", "date_visited"), "id", ids)
+    visits = read_rows(transaction, UNRESTRICTED, Inspection.__tablename__, ("id", "status", "date_visited"), id=ids)
     started = {each["id"]: each["date_visited"] for each in visits if each["status"] in STARTED}
     for each in findings:
         day = started.get(each["inspection_id"])
@@ -150,7 +147,7 @@ def require_deadlines(transaction: Transaction, findings: Sequence[Mapping[str, 
     """Raise DeadlineTooLate for a later deadline than the rule's by a person who may not extend findings."""
     if transaction.actor_id is None:
         return
-    actors = read_rows(transaction, User.__tablename__, ("role",), "id", [transaction.actor_id])
+    actors = read_rows(transaction, UNRESTRICTED, User.__tablename__, ("role",), id=transaction.actor_id)
     if all(policy.may_extend_findings(Role(each["role"])) for each in actors):
         return
     raise_first(late_deadlines(transaction, findings))
@@ -263,20 +260,18 @@ def read_findings(transaction: Transaction, caller: Caller, right: str, ids: Seq
     Raise NoSuchRow unless all are visible.
     """
     distinct = set(ids)
-    statement = findings_statement(transaction.dialect.name, caller.rule, right)
-    rows = transaction.all(statement.sql, statement.bind(caller.binding(*distinct)))
+    rows = findings_statement.all(transaction, caller, right, keys=distinct)
     if len(rows) < len(distinct):
         raise NoSuchRow("Finding")
     return [FindingState(*row) for row in rows]
 
 
-@cache
-def findings_statement(database: str, rule: AccessRule, right: str) -> Statement:
-    """Return the statement for the fields of FindingState of the visible findings in `Binding.keys`."""
-    planner = Planner(DIALECTS[database], rule)
-    finding, scope = planner.scoped(catalog().relations[TABLE])
+@prepared(Planner)
+def findings_statement(planner: Planner, right: str) -> Select:
+    """Return the query for the fields of FindingState of the visible findings in `Binding.keys`."""
+    finding, scope = planner.visible(Finding)
     columns = finding.c
-    is_allowed = FINDING_MOVES[right][rule.profile.role](rule.profile, columns)
+    is_allowed = has_right(FINDING_MOVES[right], planner.rule, columns)
     among = planner.dialect.in_list(columns.id, BIGINT, parameter("keys", sa.Text))
     selected = sa.select(
         columns.id,
@@ -288,7 +283,7 @@ def findings_statement(database: str, rule: AccessRule, right: str) -> Statement
         columns.due_at,
         sa.case((is_allowed, 1), else_=0),
     )
-    return planner.finish(selected.where(among, scope).order_by(columns.id))
+    return selected.where(among, scope).order_by(columns.id)
 
 
 def require_move(finding: FindingState, arguments: Arguments, visit: Visit | None) -> FindingMove:
@@ -307,7 +302,9 @@ def require_move(finding: FindingState, arguments: Arguments, visit: Visit | Non
 def require_later_visit(transaction: Transaction, findings: Sequence[FindingState], visit: Visit) -> None:
     """Raise MoveNotAllowed unless a visit was started after findings of its case were made: in a later round."""
     ids = sorted({visit.id, *(each.inspection_id for each in findings)})
-    rows = read_rows(transaction, InspectionPlan.__tablename__, ("inspection_id", "round"), "inspection_id", ids)
+    rows = read_rows(
+        transaction, UNRESTRICTED, InspectionPlan.__tablename__, ("inspection_id", "round"), inspection_id=ids
+    )
     rounds = {each["inspection_id"]: each["round"] for each in rows}
     for each in findings:
         is_later = rounds.get(visit.id, 1) > rounds.get(each.inspection_id, 1)
@@ -404,7 +401,7 @@ def regrade_finding(transaction: Transaction, caller: Caller, finding_id: int, s
         raise MoveNotAllowed(f"{ends} needs {NOTE}")
     if finding.severity == severity:
         return Grade(severity, finding.due_at)
-    events = read_rows(transaction, EVENTS, ("kind",), "finding_id", [finding.id])
+    events = read_rows(transaction, UNRESTRICTED, EVENTS, ("kind",), finding_id=finding.id)
     due_at = finding.due_at
     if all(each["kind"] != EXTENDED for each in events):
         graded = {"inspection_id": finding.inspection_id, "found_at": finding.found_at, "severity": severity}
@@ -485,17 +482,15 @@ def report_defect(
 
 def may_report_defect(transaction: Transaction, caller: Caller, building_id: int) -> bool:
     """Return whether the caller may report a defect of a visible building. Raise NoSuchBuilding for another."""
-    statement = building_statement(transaction.dialect.name, caller.rule)
-    row = transaction.one(statement.sql, statement.bind(caller.binding(row_id=building_id)))
+    row = building_statement.one(transaction, caller, row_id=building_id)
     if row is None:
         raise NoSuchBuilding
     return bool(row[0])
 
 
-@cache
-def building_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for whether the caller may report a defect of a visible building."""
-    planner = Planner(DIALECTS[database], rule)
-    building, scope = planner.scoped(catalog().relations[Building.__tablename__])
-    is_allowed = DEFECT_REPORTS[rule.profile.role](rule.profile, building.c)
-    return planner.finish(sa.select(sa.case((is_allowed, 1), else_=0)).where(building.c.id == ROW_ID, scope))
+@prepared(Planner)
+def building_statement(planner: Planner) -> Select:
+    """Return the query for whether the caller may report a defect of a visible building."""
+    building, scope = planner.visible(Building)
+    is_allowed = has_right(DEFECT_REPORTS, planner.rule, building.c)
+    return sa.select(sa.case((is_allowed, 1), else_=0)).where(building.c.id == ROW_ID, scope)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from access.accounts.api_key import end_calendar_links
 from access.policy import INSPECTOR_ROLE
 from engine.interface.database import Transaction
+from engine.query.statement import UNRESTRICTED
 from engine.query.write.rules import DomainRule, Key
+from engine.rows import read_rows
 from inspections.faults import InspectorNotManager
-from inspections.writes import read_rows
 
 LINKED_ROLE = INSPECTOR_ROLE.value
 
@@ -34,7 +35,9 @@ class InspectorRule(DomainRule):
 
     def require_managers(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Raise InspectorNotManager if an inspector's user has another role."""
-        inspectors = read_rows(transaction, "inspectors", ("user_id",), "id", [key[0] for key in keys])
+        inspectors = read_rows(transaction, UNRESTRICTED, "inspectors", ("user_id",), id=[key[0] for key in keys])
         users = [each["user_id"] for each in inspectors if each["user_id"] is not None]
-        if any(user["role"] != LINKED_ROLE for user in read_rows(transaction, "users", ("role",), "id", users)):
+        if any(
+            user["role"] != LINKED_ROLE for user in read_rows(transaction, UNRESTRICTED, "users", ("role",), id=users)
+        ):
             raise InspectorNotManager

@@ -12,12 +12,11 @@ import sqlalchemy as sa
 
 from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.base import is_among, keys_as_json
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Statement, compile_statement
+from engine.query.read.planner import Planner
+from engine.query.statement import UNRESTRICTED, parameter
 from engine.query.write.rules import Key
+from engine.rows import PreparedStatement, Select, delete_rows, insert_rows, prepared, read_rows, update_rows
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import delete_rows, insert_rows, read_rows, update_rows
 from models import Inspection, InspectionPlan, Schedule
 from models.fields import Row
 from models.types import BIGINT
@@ -31,10 +30,6 @@ PLANNED_VISIT_COLUMNS = ("inspection_id", "case_id", "occurrence", "due_on", "ou
 INSPECTION_COLUMNS = ("status", "date_visited", "building_id", "inspection_type", "inspector_id")
 
 TABLE = InspectionPlan.__tablename__
-PLANNED_VISITS, INSPECTIONS, SCHEDULES = (
-    model.__table__.alias(name)
-    for model, name in ((InspectionPlan, "plan"), (Inspection, "inspection"), (Schedule, "schedule"))
-)
 
 
 # The outcome, by the outcome before a write and the status that the write leaves. No other place has these rules.
@@ -181,7 +176,7 @@ def read_open_occurrence(transaction: Transaction, inspection_id: int) -> Planne
 
 def read_visits(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
     """Return the planned visits whose column `by` is among the keys, in the order of their inspections."""
-    return fetch(transaction, visits_statement(transaction.dialect.name, by), keys)
+    return fetch(transaction, visits_statement, by, keys)
 
 
 def read_following(transaction: Transaction, planned: PlannedVisit) -> list[PlannedVisit]:
@@ -195,18 +190,18 @@ def read_following(transaction: Transaction, planned: PlannedVisit) -> list[Plan
 
 def read_open_visits(transaction: Transaction, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
     """Return the open planned visits whose column `by` is among the keys, in the order of their inspections."""
-    return fetch(transaction, open_visits_statement(transaction.dialect.name, by), keys)
+    return fetch(transaction, open_visits_statement, by, keys)
 
 
 def read_last_visits(transaction: Transaction, keys: Sequence[Key]) -> list[PlannedVisit]:
     """Return the last planned visit of each schedule that has one."""
-    return fetch(transaction, last_visits_statement(transaction.dialect.name), keys)
+    return fetch(transaction, last_visits_statement, "schedule_id", keys)
 
 
-def fetch(transaction: Transaction, statement: Statement, keys: Sequence[Key]) -> list[PlannedVisit]:
+def fetch(transaction: Transaction, statement: PreparedStatement, by: str, keys: Sequence[Key]) -> list[PlannedVisit]:
     if not keys:
         return []
-    rows = transaction.all(statement.sql, statement.bind(Binding(keys=keys_as_json(keys))))
+    rows = statement.all(transaction, UNRESTRICTED, by, keys=[key[0] for key in keys])
     for clients in {row[:2] for row in rows}:
         for client_id in clients:  # a visit that moved to another client keeps its schedule and case
             transaction.require_client(client_id)
@@ -233,7 +228,7 @@ def planned_visit(row: Sequence[Any]) -> PlannedVisit:
 
 
 def read_schedules(transaction: Transaction, keys: Sequence[Key]) -> list[ScheduleState]:
-    rows = read_rows(transaction, "schedules", SCHEDULE_COLUMNS, "id", [key[0] for key in keys])
+    rows = read_rows(transaction, UNRESTRICTED, "schedules", SCHEDULE_COLUMNS, id=[key[0] for key in keys])
     return [schedule_state([row[name] for name in SCHEDULE_COLUMNS]) for row in rows]
 
 
@@ -255,9 +250,9 @@ def schedule_state(row: Sequence[Any]) -> ScheduleState:
 
 def read_open_visit_of_schedule(transaction: Transaction, inspection_id: int) -> int | None:
     """Return the id of the open visit of the schedule that an inspection belongs to, or None."""
-    own = read_rows(transaction, TABLE, ("schedule_id",), "inspection_id", [inspection_id])
+    own = read_rows(transaction, UNRESTRICTED, TABLE, ("schedule_id",), inspection_id=inspection_id)
     schedules = [each["schedule_id"] for each in own if each["schedule_id"] is not None]
-    planned = read_rows(transaction, TABLE, ("inspection_id", "outcome"), "schedule_id", schedules)
+    planned = read_rows(transaction, UNRESTRICTED, TABLE, ("inspection_id", "outcome"), schedule_id=schedules)
     return next((each["inspection_id"] for each in planned if each["outcome"] is None), None)
 
 
@@ -319,7 +314,7 @@ def without_records(transaction: Transaction, planned: Iterable[PlannedVisit]) -
     recorded = {
         row["inspection_id"]
         for table in tables_of_records()
-        for row in read_rows(transaction, table, ("inspection_id",), "inspection_id", ids)
+        for row in read_rows(transaction, UNRESTRICTED, table, ("inspection_id",), inspection_id=ids)
     }
     return [each for each in untouched if each.inspection_id not in recorded]
 
@@ -382,7 +377,7 @@ def weekday_near(day: date, today: date) -> date:
 
 def set_missing_inspector(transaction: Transaction, inspection_id: int, inspector_id: int | None) -> None:
     """Give a visit without an inspector the one of its schedule."""
-    [visit] = read_rows(transaction, "inspections", ("inspector_id",), "id", [inspection_id])
+    [visit] = read_rows(transaction, UNRESTRICTED, "inspections", ("inspector_id",), id=inspection_id)
     if visit["inspector_id"] is None and inspector_id is not None:
         update_rows(transaction, "inspections", [(inspection_id,)], {"inspector_id": inspector_id})
 
@@ -413,44 +408,44 @@ def is_open_visit(inspection: Row) -> sa.ColumnElement[bool]:
     return sa.select(sa.literal_column("1")).where(is_open).correlate_except(planned).exists()
 
 
-@cache
-def visits_statement(database: str, by: str) -> Statement:
-    """Return the statement for the planned visits whose column `by` is among `Binding.keys`."""
-    keys = DIALECTS[database].key_table("k", [(by, BIGINT)], "keys")
-    return planned_visits_statement(database, is_among([PLANNED_VISITS.c[by]], sa.select(keys.c[by])))
+@prepared(Planner)
+def visits_statement(planner: Planner, by: str) -> Select:
+    """Return the query for the planned visits whose column `by` is among `Binding.keys`."""
+    planned, rows = joined_visits(planner)
+    return rows.where(is_among_keys(planner, planned.c[by]))
 
 
-@cache
-def open_visits_statement(database: str, by: str) -> Statement:
-    """Return the statement for the open planned visits whose column `by` is among `Binding.keys`."""
-    keys = DIALECTS[database].key_table("k", [(by, BIGINT)], "keys")
-    is_open = PLANNED_VISITS.c.outcome.is_(None)
-    return planned_visits_statement(database, sa.and_(is_among([PLANNED_VISITS.c[by]], sa.select(keys.c[by])), is_open))
+@prepared(Planner)
+def open_visits_statement(planner: Planner, by: str) -> Select:
+    """Return the query for the open planned visits whose column `by` is among `Binding.keys`."""
+    planned, rows = joined_visits(planner)
+    return rows.where(is_among_keys(planner, planned.c[by]), planned.c.outcome.is_(None))
 
 
-@cache
-def last_visits_statement(database: str) -> Statement:
-    """Return the statement for the last planned visit of each schedule in `Binding.keys`."""
-    keys = DIALECTS[database].key_table("k", [("schedule_id", BIGINT)], "keys")
-    earlier = InspectionPlan.__table__.alias("earlier")
-    last = sa.select(sa.func.max(earlier.c.inspection_id)).group_by(earlier.c.schedule_id)
-    last = last.where(is_among([earlier.c.schedule_id], sa.select(keys.c.schedule_id)))
-    return planned_visits_statement(database, is_among([PLANNED_VISITS.c.inspection_id], last))
+@prepared(Planner)
+def last_visits_statement(planner: Planner, by: str) -> Select:
+    """Return the query for the last planned visit with each value of the column `by` in `Binding.keys`."""
+    planned, rows = joined_visits(planner)
+    earlier, _ = planner.visible(InspectionPlan)
+    last = sa.select(sa.func.max(earlier.c.inspection_id)).group_by(earlier.c[by])
+    return rows.where(planned.c.inspection_id.in_(last.where(is_among_keys(planner, earlier.c[by]))))
 
 
-def planned_visits_statement(database: str, condition: sa.ColumnElement[bool]) -> Statement:
-    """Return the statement for planned visits with their inspections and schedules, in the order of the inspections."""
+def is_among_keys(planner: Planner, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return planner.dialect.in_list(column, BIGINT, parameter("keys", sa.Text))
+
+
+def joined_visits(planner: Planner) -> tuple[Any, sa.Select[Any]]:
+    """Return planned visits, and the query for them with inspections and schedules, in the order of the inspections."""
+    (planned, _), (inspection, _), (schedule, _) = map(planner.visible, (InspectionPlan, Inspection, Schedule))
     columns = [
         table.c[name]
         for table, names in (
-            (PLANNED_VISITS, PLANNED_VISIT_COLUMNS), (INSPECTIONS, INSPECTION_COLUMNS), (SCHEDULES, SCHEDULE_COLUMNS)
+            (planned, PLANNED_VISIT_COLUMNS), (inspection, INSPECTION_COLUMNS), (schedule, SCHEDULE_COLUMNS)
         )
         for name in names
     ]  # fmt: skip
-    clients = (INSPECTIONS.c.client_id, SCHEDULES.c.client_id)
-    rows = PLANNED_VISITS.join(INSPECTIONS, INSPECTIONS.c.id == PLANNED_VISITS.c.inspection_id)
-    rows = rows.outerjoin(SCHEDULES, SCHEDULES.c.id == PLANNED_VISITS.c.schedule_id)
-    statement = (
-        sa.select(*clients, *columns).select_from(rows).where(condition).order_by(PLANNED_VISITS.c.inspection_id)
-    )
-    return compile_statement(statement, DIALECTS[database].sa_dialect, {})
+    rows = planned.join(inspection, inspection.c.id == planned.c.inspection_id)
+    rows = rows.outerjoin(schedule, schedule.c.id == planned.c.schedule_id)
+    query = sa.select(inspection.c.client_id, schedule.c.client_id, *columns).select_from(rows)
+    return planned, query.order_by(planned.c.inspection_id)

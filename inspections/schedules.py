@@ -10,14 +10,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from access.caller import Caller
 from access.decorators import function
-from access.policy import AccessRule
+from access.explain import ROW_ID
 from access.predicates import (
     boolean,
     bounded_integer,
@@ -31,16 +30,15 @@ from access.roles import ADMINS, EVERY_ROLE
 from engine import execute
 from engine.interface.database import Transaction
 from engine.query.catalog import Relation, catalog
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Action, Statement, parameter
+from engine.query.statement import UNRESTRICTED, Action, Binding
 from engine.query.write.insert import Conflict, Insertion
 from engine.query.write.rules import DomainRule, Key, row_violation
+from engine.rows import Select, prepared, read_rows, update_rows
 from inspections import planned_visits
 from inspections.faults import BuildingClosed, NoSuchBuilding, NoSuchRow, VisitNotSkippable
 from inspections.planned_visits import ENDS_OCCURRENCE, NextVisit, PlannedVisit
 from inspections.recurrence import Occurrence, Recurrence
-from inspections.writes import read_rows, update_rows
 from models import Building, Inspection, Schedule
 from models.fields import Model, Row
 from models.types import BIGINT, DATE, TEXT, out_of_range, read_string
@@ -65,13 +63,13 @@ class BuildingDetailRule(DomainRule):
 def close_buildings(transaction: Transaction, keys: Sequence[Key]) -> None:
     closings = read_closings(transaction, [key[0] for key in keys])
     columns = ("id", "building_id", "ended_on")
-    schedules = read_rows(transaction, "schedules", columns, "building_id", list(closings))
+    schedules = read_rows(transaction, UNRESTRICTED, "schedules", columns, building_id=list(closings))
     ending = [each for each in schedules if runs_after(each, closings)]
     for day in {*closings.values()}:
         of_day = [(each["id"],) for each in ending if closings[each["building_id"]] == day]
         update_rows(transaction, "schedules", of_day, {"ended_on": day})
     planned_visits.apply_end(transaction, [(each["id"],) for each in ending])
-    inspections = read_rows(transaction, "inspections", ("id", "status"), "building_id", list(closings))
+    inspections = read_rows(transaction, UNRESTRICTED, "inspections", ("id", "status"), building_id=list(closings))
     scheduled = [(each["id"],) for each in inspections if each["status"] == SCHEDULED]
     open_visits = planned_visits.read_open_visits(transaction, "inspection_id", scheduled)
     rounds = [each for each in open_visits if each.schedule is None]
@@ -83,7 +81,9 @@ def close_buildings(transaction: Transaction, keys: Sequence[Key]) -> None:
 
 def read_closings(transaction: Transaction, building_ids: Sequence[Any]) -> dict[int, str]:
     """Return the day of closing of the buildings that have one."""
-    rows = read_rows(transaction, "building_details", ("building_id", "closed_on"), "building_id", building_ids)
+    rows = read_rows(
+        transaction, UNRESTRICTED, "building_details", ("building_id", "closed_on"), building_id=building_ids
+    )
     return {row["building_id"]: row["closed_on"] for row in rows if row["closed_on"] is not None}
 
 
@@ -96,7 +96,7 @@ def runs_after(schedule: Any, closings: dict[int, str]) -> bool:
 def require_open_buildings(transaction: Transaction, keys: Sequence[Key]) -> None:
     """Raise BuildingClosed if a schedule runs on after its building was closed."""
     columns = ("id", "building_id", "ended_on")
-    schedules = read_rows(transaction, "schedules", columns, "id", [key[0] for key in keys])
+    schedules = read_rows(transaction, UNRESTRICTED, "schedules", columns, id=[key[0] for key in keys])
     closings = read_closings(transaction, list({each["building_id"] for each in schedules}))
     for each in schedules:
         if runs_after(each, closings):
@@ -264,7 +264,7 @@ def apply_schedule(
     result = execute.insert(
         transaction,
         caller.rule,
-        caller.binding(),
+        Binding(parameters=caller.parameters),
         relation=relation,
         insertion=Insertion(rows, tuple(rows[0]), Conflict.IGNORE, relation.uniques["schedules_once_key"]),
         shape=None,
@@ -298,8 +298,7 @@ def skip_occurrence(transaction: Transaction, caller: Caller, inspection_id: int
     Raise NoSuchRow, RowDenied or VisitNotSkippable.
     """
     relation = relation_of(Inspection)
-    statement = inspection_statement(transaction.dialect.name, caller.rule)
-    row = transaction.one(statement.sql, statement.bind(caller.binding(row_id=inspection_id)))
+    row = inspection_statement.one(transaction, caller, row_id=inspection_id)
     if row is None:
         raise NoSuchRow("Inspection")
     notes, is_writable = row
@@ -348,28 +347,17 @@ def skip(transaction: Transaction, planned: PlannedVisit, notes: str) -> tuple[i
 
 def require_visible_buildings(transaction: Transaction, caller: Caller, building_ids: Sequence[int]) -> None:
     """Raise NoSuchBuilding unless the caller sees each of the buildings."""
-    statement = visible_buildings_statement(transaction.dialect.name, caller.rule)
-    if transaction.value(statement.sql, statement.bind(caller.binding(*building_ids))) != len(building_ids):
+    rows = read_rows(transaction, caller, Building.__tablename__, ("id",), id=building_ids)
+    if len(rows) != len(building_ids):
         raise NoSuchBuilding
 
 
-@cache
-def visible_buildings_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the number of visible buildings in `Binding.keys`."""
-    planner = Planner(DIALECTS[database], rule)
-    building, scope = planner.scoped(relation_of(Building))
-    among = planner.dialect.in_list(building.c.id, BIGINT, parameter("keys", sa.Text))
-    return planner.finish(sa.select(sa.func.count()).select_from(building).where(among, scope))
-
-
-@cache
-def inspection_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the notes of a visible inspection, and whether the caller may change it."""
-    planner = Planner(DIALECTS[database], rule)
-    inspection, scope = planner.scoped(relation_of(Inspection))
-    may_change = sa.case((rule.rows(Action.UPDATE, Inspection, inspection.c), 1), else_=0)
-    selected = sa.select(inspection.c.notes, may_change)
-    return planner.finish(selected.where(inspection.c.id == parameter("row_id", sa.BigInteger), scope))
+@prepared(Planner)
+def inspection_statement(planner: Planner) -> Select:
+    """Return the query for the notes of a visible inspection, and whether the caller may change it."""
+    inspection, scope = planner.visible(Inspection)
+    may_change = sa.case((planner.rule.rows(Action.UPDATE, Inspection, inspection.c), 1), else_=0)
+    return sa.select(inspection.c.notes, may_change).where(inspection.c.id == ROW_ID, scope)
 
 
 def relation_of(model: type[Model]) -> Relation:

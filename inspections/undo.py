@@ -9,8 +9,9 @@ from typing import Any
 from engine.interface.database import Transaction
 from engine.maintenance.import_export import archive_tables, import_row
 from engine.query.catalog import catalog
+from engine.query.statement import UNRESTRICTED
+from engine.rows import read_rows
 from inspections import planned_visits
-from inspections.writes import read_rows
 from models import (
     Building,
     BuildingDetail,
@@ -69,7 +70,7 @@ def new_schedules(entries: Sequence[Entry]) -> list[int]:
 def are_untouched(transaction: Transaction, schedules: Collection[int]) -> bool:
     """Return whether the schedules and their visits are unchanged, and the visits have no records."""
     columns = ("created_at", "updated_at")
-    rows = read_rows(transaction, Schedule.__tablename__, columns, "id", list(schedules))
+    rows = read_rows(transaction, UNRESTRICTED, Schedule.__tablename__, columns, id=list(schedules))
     visits = planned_visits.read_visits(transaction, "schedule_id", [(each,) for each in schedules])
     is_new = len(rows) == len(schedules) and all(row["created_at"] == row["updated_at"] for row in rows)
     return is_new and len(planned_visits.without_records(transaction, visits)) == len(visits)

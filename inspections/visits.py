@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple, cast
 
 import sqlalchemy as sa
@@ -19,15 +18,14 @@ import sqlalchemy as sa
 from access.caller import Caller
 from access.decorators import function
 from access.explain import ROW_ID, can_read
-from access.policy import CONDUCTED_VISITS, AccessRule, PermissionDenied
+from access.policy import CONDUCTED_VISITS, PermissionDenied, has_right
 from access.predicates import choice, optional_parameter, required_parameter
 from access.roles import EVERY_ROLE
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Statement, parameter
+from engine.query.statement import UNRESTRICTED
 from engine.query.write.rules import DomainRule, Key
+from engine.rows import Select, insert_rows, prepared, read_rows, update_row_with_rules
 from inspections import planned_visits
 from inspections.faults import (
     NextVisitTouched,
@@ -42,8 +40,7 @@ from inspections.faults import (
     VisitWithoutResult,
 )
 from inspections.planned_visits import NextVisit, PlannedVisit
-from inspections.writes import insert_rows, read_rows, update_row_with_rules
-from models import Finding, Inspection, InspectionPlan, Inspector
+from models import Inspection, InspectionPlan, Inspector
 from models.fields import Row
 from models.finding import case_of_inspection
 from models.finding_move import UNRESOLVED
@@ -71,7 +68,9 @@ def add_round(
 
     Without an inspector it has the one of the last round.
     """
-    rounds = read_rows(transaction, PLANNED_VISITS, ("inspection_id", "round", "outcome"), "case_id", [case_id])
+    rounds = read_rows(
+        transaction, UNRESTRICTED, PLANNED_VISITS, ("inspection_id", "round", "outcome"), case_id=case_id
+    )
     if any(each["outcome"] is None for each in rounds):
         raise RoundOpen
     if not rounds:
@@ -79,7 +78,7 @@ def add_round(
     last = max(rounds, key=lambda each: each["round"], default={"inspection_id": inspection_id, "round": 1})
     columns = ("id", "building_id", "inspection_type", "inspector_id")
     ids = [inspection_id, last["inspection_id"]]
-    inspections = {each["id"]: each for each in read_rows(transaction, INSPECTIONS, columns, "id", ids)}
+    inspections = {each["id"]: each for each in read_rows(transaction, UNRESTRICTED, INSPECTIONS, columns, id=ids)}
     inspection = {
         "building_id": inspections[inspection_id]["building_id"],
         "inspection_type": inspections[inspection_id]["inspection_type"],
@@ -108,18 +107,8 @@ class OpenFinding(NamedTuple):
 
 def read_open_findings(transaction: Transaction, caller: Caller, case_id: int) -> list[OpenFinding]:
     """Return the open findings of a case that the caller reads."""
-    statement = open_findings_statement(transaction.dialect.name, caller.rule)
-    rows = transaction.all(statement.sql, statement.bind(caller.binding(case_id=case_id)))
-    return [OpenFinding(*row) for row in rows]
-
-
-@cache
-def open_findings_statement(database: str, rule: AccessRule) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    finding, scope = planner.scoped(catalog().relations[Finding.__tablename__])
-    is_open = finding.c.status.in_([sa.literal_column(f"'{each}'") for each in UNRESOLVED])
-    of_case = finding.c.case_id == parameter("case_id")
-    return planner.finish(sa.select(finding.c.id, finding.c.severity).where(of_case, is_open, scope))
+    rows = read_rows(transaction, caller, "findings", OpenFinding._fields, case_id=case_id, status=UNRESOLVED)
+    return [OpenFinding(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,8 +377,7 @@ def conducted_visit(transaction: Transaction, caller: Caller, inspection_id: int
 
 def read_visit(transaction: Transaction, caller: Caller, inspection_id: int) -> Visit:
     """Return a visible inspection. Raise NoSuchRow."""
-    statement = visit_statement(transaction.dialect.name, caller.rule)
-    row = transaction.one(statement.sql, statement.bind(caller.binding(row_id=inspection_id)))
+    row = visit_statement.one(transaction, caller, row_id=inspection_id)
     if row is None:
         raise NoSuchRow("Inspection")
     return Visit(*row)
@@ -410,13 +398,12 @@ def read_closing(transaction: Transaction, inspection_id: int) -> Closing | None
     return Closing(row.closed_at, row.closed_by) if row is not None else None
 
 
-@cache
-def visit_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the fields of Visit of one visible inspection."""
-    planner = Planner(DIALECTS[database], rule)
-    visit, scope = planner.scoped(catalog().relations[INSPECTIONS])
+@prepared(Planner)
+def visit_statement(planner: Planner) -> Select:
+    """Return the query for the fields of Visit of one visible inspection."""
+    visit, scope = planner.visible(Inspection)
     columns = visit.c
-    is_conducted = CONDUCTED_VISITS[rule.profile.role](rule.profile, columns)
+    is_conducted = has_right(CONDUCTED_VISITS, planner.rule, columns)
     selected = sa.select(
         columns.id,
         columns.building_id,
@@ -428,4 +415,4 @@ def visit_statement(database: str, rule: AccessRule) -> Statement:
         case_of_inspection(columns.id),
         sa.case((is_conducted, 1), else_=0),
     )
-    return planner.finish(selected.where(columns.id == ROW_ID, scope))
+    return selected.where(columns.id == ROW_ID, scope)

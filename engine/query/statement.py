@@ -201,7 +201,13 @@ class Rule(Protocol):
 
 
 class Unrestricted:
-    """The rule of the command line and of domain rules, which permits everything."""
+    """The rule of the command line and of domain rules, which permits everything. It is its own principal."""
+
+    parameters: Mapping[str, Bound] = MappingProxyType({})
+
+    @property
+    def rule(self) -> Rule:
+        return self
 
     def rows(self, action: Action, model: Any, row: Any) -> sa.ColumnElement[bool]:
         return sa.true()

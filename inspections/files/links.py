@@ -18,7 +18,7 @@ from itsdangerous import BadData, Signer, URLSafeSerializer
 from access.access_token import Claims, RefusedClaims
 from access.caller import SERVICE_CALLER, Caller
 from access.roles import Role
-from access.session import InvalidApiKey, KeyId, look_up_caller, look_up_key, parameters, person_statement
+from access.session import InvalidApiKey, KeyId, look_up_caller, look_up_key, read_person
 from engine.interface.database import Transaction
 from inspections.faults import InvalidLink, LinkExpired, LinkSpent, NoSuchFile
 from inspections.files.records import FileKey
@@ -126,11 +126,11 @@ def look_up_maker(transaction: Transaction, link: Link) -> Caller:
     try:
         if link.api_key_id is not None:
             return look_up_key(transaction, KeyId(link.api_key_id))
-        statement = person_statement(transaction.dialect.name)
-        person = transaction.one(statement.sql, parameters(statement, link.maker, None))
+        person = read_person(transaction, link.maker)
         if person is None:
             raise NoSuchFile
-        claims = Claims(link.maker, Role(person[0]), person[1], link.issued_at, None, link.expires_at, None)
+        role, client_id = Role(person["role"]), person["client_id"]
+        claims = Claims(link.maker, role, client_id, link.issued_at, None, link.expires_at, None)
         # A new password, a global sign-out and another role end also a link whose session goes on.
         maker = look_up_caller(transaction, claims)
         if link.session_id is None:

@@ -7,28 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from access.caller import Caller
-from access.policy import AccessRule
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Statement, parameter
-from inspections.files.records import (
-    COLUMNS,
-    TABLE,
-    FileRow,
-    file_columns,
-    file_row,
-    normalize,
-    read_row_id,
-    require_bucket,
-)
+from engine.query.statement import parameter
+from engine.rows import Select, prepared
+from inspections.files.records import COLUMNS, FileRow, file_row, normalize, read_row_id, require_bucket, visible_files
+from models import File
 from models.types import composed
 
 SORT_COLUMNS: Final = ("name", "created_at", "updated_at")
@@ -204,9 +193,7 @@ def files_of_row(transaction: Transaction, caller: Caller, bucket: str, name: st
     row_id = read_row_id(name.split("/", 1)[0])
     if row_id is None:
         return []
-    statement = row_statement(transaction.dialect.name, caller.rule, bucket)
-    found = transaction.all(statement.sql, statement.bind(caller.binding(file_row=row_id)))
-    return [file_row(row) for row in found]
+    return [file_row(row) for row in row_statement.all(transaction, caller, bucket, file_row=row_id)]
 
 
 def files_of_bucket(
@@ -221,9 +208,9 @@ def files_of_bucket(
     """Return the visible files of a bucket after a position whose row ids begin with these digits."""
     if not is_start_of_id(prefix) or (after is not None and after.time is None and order.column != "name"):
         return []
-    statement = bucket_statement(transaction.dialect.name, caller.rule, bucket, order, after is not None)
-    values = caller.binding(beginning=f"{prefix}%", page_limit=limit, **position_values(after))
-    return [file_row(row) for row in transaction.all(statement.sql, statement.bind(values))]
+    shape = bucket, order, after is not None
+    values = {"beginning": f"{prefix}%", "page_limit": limit, **position_values(after)}
+    return [file_row(row) for row in bucket_statement.all(transaction, caller, *shape, **values)]
 
 
 def row_ids(
@@ -240,11 +227,9 @@ def row_ids(
     if not is_start_of_id(prefix):
         return []
     is_descending = order.descending and order.column == "name"
-    statement = ids_statement(transaction.dialect.name, caller.rule, bucket, is_descending, after is not None)
-    values = caller.binding(
-        beginning=f"{prefix}%", page_limit=limit, page_offset=offset, **position_values(after, suffix="/")
-    )
-    return [row[0] for row in transaction.all(statement.sql, statement.bind(values))]
+    shape = bucket, is_descending, after is not None
+    values = {"page_limit": limit, "page_offset": offset, **position_values(after, suffix="/")}
+    return [row[0] for row in ids_statement.all(transaction, caller, *shape, beginning=f"{prefix}%", **values)]
 
 
 def position_values(after: ListPosition | None, suffix: str = "") -> dict[str, str | None]:
@@ -257,37 +242,33 @@ def is_start_of_id(text: str) -> bool:
     return not text or (text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX)
 
 
-@cache
-def row_statement(database: str, rule: AccessRule, bucket: str) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    row, scope = planner.scoped(catalog().relations[TABLE])
-    return planner.finish(sa.select(*file_columns(rule, row.c)).where(row.c[COLUMNS[bucket]] == ROW, scope))
+@prepared(Planner)
+def row_statement(planner: Planner, bucket: str) -> Select:
+    columns, files = visible_files(planner)
+    return files.where(columns[COLUMNS[bucket]] == ROW)
 
 
-@cache
-def bucket_statement(database: str, rule: AccessRule, bucket: str, order: Order, is_after: bool) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    row, scope = planner.scoped(catalog().relations[TABLE])
-    name: Any = row.c.name
-    column: Any = row.c[order.column]
-    selected = sa.select(*file_columns(rule, row.c)).where(row.c.bucket == bucket, name.like(BEGINNING), scope)
+@prepared(Planner)
+def bucket_statement(planner: Planner, bucket: str, order: Order, is_after: bool) -> Select:
+    columns, files = visible_files(planner)
+    name, column = columns.name, columns[order.column]
+    selected = files.where(columns.bucket == bucket, name.like(BEGINNING))
     if is_after and order.column == "name":
         selected = selected.where(name < AFTER_NAME if order.descending else name > AFTER_NAME)
     elif is_after:
         is_later = column < AFTER_TIME if order.descending else column > AFTER_TIME
         selected = selected.where(sa.or_(is_later, sa.and_(column == AFTER_TIME, name > AFTER_NAME)))
     ordered = selected.order_by(column.desc() if order.descending else column, name)
-    return planner.finish(ordered.limit(LIMIT))
+    return ordered.limit(LIMIT)
 
 
-@cache
-def ids_statement(database: str, rule: AccessRule, bucket: str, is_descending: bool, is_after: bool) -> Statement:
-    planner = Planner(DIALECTS[database], rule)
-    row, scope = planner.scoped(catalog().relations[TABLE])
+@prepared(Planner)
+def ids_statement(planner: Planner, bucket: str, is_descending: bool, is_after: bool) -> Select:
+    row, scope = planner.visible(File)
     column = row.c[COLUMNS[bucket]]
     text: Any = sa.cast(column, sa.Text)
     selected = sa.select(text).distinct().where(column.is_not(None), text.like(BEGINNING), scope)
     if is_after:
         selected = selected.where(text < AFTER_NAME if is_descending else text > AFTER_NAME)
     ordered = selected.order_by(text.desc() if is_descending else text)
-    return planner.finish(ordered.limit(LIMIT).offset(OFFSET))
+    return ordered.limit(LIMIT).offset(OFFSET)

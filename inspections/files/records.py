@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -21,14 +20,13 @@ import sqlalchemy as sa
 
 from access.caller import Caller
 from access.explain import ROW_ID
-from access.policy import FILE_ADDITIONS, FILE_WRITES, AccessRule
+from access.policy import FILE_ADDITIONS, FILE_WRITES, has_right
 from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from engine.query.dialect.base import is_among, keys_as_json
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding, Statement, parameter
+from engine.query.statement import parameter
 from engine.query.write.statements import RowExpressions
+from engine.rows import Select, delete_rows, insert_rows, prepared, update_rows
 from inspections.faults import (
     BytesMissing,
     FileDenied,
@@ -39,9 +37,7 @@ from inspections.faults import (
     NoSuchFile,
 )
 from inspections.files.store import FileStore, KeptBytes
-from inspections.writes import delete_rows, insert_rows, update_rows
 from models import File
-from models.fields import Row
 from models.types import INT64, MARKS_MAX, TEXT, composed, has_long_marks
 from models.vocabulary import BUCKETS
 
@@ -226,12 +222,8 @@ def find(transaction: Transaction, caller: Caller, key: FileKey) -> FileRow:
 
 def find_all(transaction: Transaction, caller: Caller, bucket: str, names: Sequence[str]) -> dict[str, FileRow]:
     """Return the visible files of these names by name. Hidden and missing ones are absent."""
-    statement = files_statement(transaction.dialect.name, caller.rule)
-    binding = Binding(
-        parameters={**caller.parameters, "file_bucket": bucket}, keys=keys_as_json((name,) for name in set(names))
-    )
-    rows = (file_row(row) for row in transaction.all(statement.sql, statement.bind(binding)))
-    return {row.name: row for row in rows}
+    found = files_statement.all(transaction, caller, keys=set(names), file_bucket=bucket)
+    return {row.name: row for row in map(file_row, found)}
 
 
 def file_row(row: Sequence[Any]) -> FileRow:
@@ -250,8 +242,7 @@ def require_addable(transaction: Transaction, caller: Caller, key: FileKey) -> N
 
 
 def require_parent(transaction: Transaction, caller: Caller, key: FileKey, *, adds_only: bool) -> None:
-    statement = parent_statement(transaction.dialect.name, caller.rule, key.bucket, adds_only=adds_only)
-    if not transaction.value(statement.sql, statement.bind(caller.binding(row_id=key.row_id))):
+    if not parent_statement.value(transaction, caller, key.bucket, adds_only, row_id=key.row_id):
         raise FileDenied
 
 
@@ -390,28 +381,27 @@ def require_place(transaction: Transaction, key: FileKey) -> None:
 # Statements
 
 
-def file_columns(rule: AccessRule, row: Row) -> list[sa.ColumnElement[Any]]:
-    """Return the columns of FileRow."""
-    is_writable = FILE_WRITES[rule.profile.role](rule.profile, row)
-    return [*(row[name] for name in COLUMN_NAMES), sa.case((is_writable, 1), else_=0)]
+def visible_files(planner: Planner) -> tuple[Any, sa.Select[Any]]:
+    """Return the columns of visible files, and the query for the fields of FileRow."""
+    row, scope = planner.visible(File)
+    is_writable = has_right(FILE_WRITES, planner.rule, row.c)
+    columns = [*(row.c[name] for name in COLUMN_NAMES), sa.case((is_writable, 1), else_=0)]
+    return row.c, sa.select(*columns).where(scope)
 
 
-@cache
-def files_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the visible files of a bucket whose names are in `Binding.keys`."""
-    planner = Planner(DIALECTS[database], rule)
-    row, scope = planner.scoped(catalog().relations[TABLE])
-    keys = DIALECTS[database].key_table("k", [("name", TEXT)], "keys")
-    is_named = is_among([row.c.name], sa.select(keys.c.name))
-    return planner.finish(sa.select(*file_columns(rule, row.c)).where(row.c.bucket == BUCKET, is_named, scope))
+@prepared(Planner)
+def files_statement(planner: Planner) -> Select:
+    """Return the query for the visible files of a bucket whose names are in `Binding.keys`."""
+    columns, files = visible_files(planner)
+    is_named = planner.dialect.in_list(columns.name, TEXT, parameter("keys", sa.Text))
+    return files.where(columns.bucket == BUCKET, is_named)
 
 
-@cache
-def parent_statement(database: str, rule: AccessRule, bucket: str, *, adds_only: bool) -> Statement:
-    """Return the statement for whether the caller may write, or only add, files of one visible row."""
-    planner = Planner(DIALECTS[database], rule)
+@prepared(Planner)
+def parent_statement(planner: Planner, bucket: str, adds_only: bool) -> Select:
+    """Return the query for whether the caller may write, or only add, files of one visible row."""
     row, scope = planner.scoped(catalog().relations[bucket])
     file = RowExpressions({COLUMNS[bucket]: row.c.id, "client_id": row.c.client_id}, catalog().relations[TABLE].table)
     rights = FILE_ADDITIONS if adds_only else FILE_WRITES
-    is_writable = rights[rule.profile.role](rule.profile, file)
-    return planner.finish(sa.select(sa.case((is_writable, 1), else_=0)).where(row.c.id == ROW_ID, scope))
+    is_writable = has_right(rights, planner.rule, file)
+    return sa.select(sa.case((is_writable, 1), else_=0)).where(row.c.id == ROW_ID, scope)

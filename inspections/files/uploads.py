@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from engine.interface.database import Database, Transaction
+from engine.query.statement import UNRESTRICTED
+from engine.rows import read_rows
 from inspections.faults import (
     FileEmpty,
     FilesUnavailable,
@@ -25,7 +27,6 @@ from inspections.faults import (
 from inspections.files.images import START_BYTES, Position, read_head, type_of
 from inspections.files.records import TABLE, FileRow, Upload
 from inspections.files.store import ORPHAN_SECONDS, FileStore, is_full, is_older, measure
-from inspections.writes import read_rows
 from models.types import Fault
 from models.vocabulary import FILE_TYPES, HEIC, JPEG, PNG
 
@@ -212,7 +213,10 @@ def sweep_thumbnails(database: Database, store: FileStore) -> None:
     kept = store.thumbnails_of_rows()
     for ids in batched(list(kept), SWEPT_AT_ONCE):
         with database.reading() as transaction:
-            current = {row["id"]: row["sha256"] for row in read_rows(transaction, TABLE, ("id", "sha256"), "id", ids)}
+            current = {
+                row["id"]: row["sha256"]
+                for row in read_rows(transaction, UNRESTRICTED, TABLE, ("id", "sha256"), id=ids)
+            }
         for file_id in ids:
             for sha256, path in kept[file_id]:
                 if current.get(file_id) != sha256:
@@ -241,7 +245,7 @@ def sweep_soon(database: Database, store: FileStore, seconds: float = 0.0) -> No
 
 def unused(transaction: Transaction, hashes: Sequence[str]) -> list[str]:
     """Return the hashes that no row has."""
-    used = {row["sha256"] for row in read_rows(transaction, TABLE, ("sha256",), "sha256", hashes)}
+    used = {row["sha256"] for row in read_rows(transaction, UNRESTRICTED, TABLE, ("sha256",), sha256=hashes)}
     return [each for each in hashes if each not in used]
 
 

@@ -24,14 +24,14 @@ from engine.query.catalog import (
     unique_indexes,
 )
 from engine.query.shape import SHORT_CHARACTERS_MAX, Column, Filter, Node, Query, Shape
-from engine.query.statement import Binding
+from engine.query.statement import UNRESTRICTED, Binding
 from engine.query.write import statements
 from engine.query.write.insert import Insertion, InsertRows, SameRowTwice
 from engine.query.write.rules import Key, is_allowed, row_violation
+from engine.rows import read_rows
 from inspections.faults import RowExists
 from inspections.imports.rows import ImportRow, ProblemLog
 from inspections.imports.sources import BUILDINGS, CHECKS, FINDINGS, FOUND_AT, INSPECTIONS, READINGS, SCHEDULES
-from inspections.writes import read_rows
 from models.types import TEXT, Bound
 
 NATURAL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -174,8 +174,10 @@ class Batch:
             if fk.column not in self.named:
                 continue
             values = {value: None for each in allowed if (value := self.value(each, fk.column)) is not None}
-            found = read_rows(self.transaction, fk.referred, (fk.referred_column,), fk.referred_column, [*values])
-            existing = {each[fk.referred_column] for each in found}
+            column = fk.referred_column
+            filters: Any = {column: list(values)}
+            found = read_rows(self.transaction, UNRESTRICTED, fk.referred, (column,), **filters)
+            existing = {each[column] for each in found}
             for position in allowed:
                 value = self.value(position, fk.column)
                 if value is not None and value not in existing:

@@ -14,6 +14,7 @@ from access.caller import Caller
 from access.policy import PermissionDenied, may_extend_findings
 from engine.interface.database import Transaction
 from engine.query.write.rules import Key
+from engine.rows import insert_rows, update_rows
 from inspections.faults import UnfitCell
 from inspections.findings import found_out_of_range, late_deadlines, read_findings
 from inspections.imports.batch import Batch
@@ -32,7 +33,6 @@ from inspections.imports.sources import (
     is_block,
     tokens_of,
 )
-from inspections.writes import insert_rows, update_rows
 from models.types import Bound, Fault
 from models.vocabulary import VERIFIED, WAIVED
 

@@ -9,7 +9,6 @@ import datetime
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,15 +17,14 @@ from access import policy
 from access.caller import Caller
 from access.decorators import function
 from access.explain import ROW_ID, can_read
-from access.policy import AccessRule, PermissionDenied
+from access.policy import PermissionDenied
 from access.predicates import required_parameter
 from access.roles import EVERY_ROLE
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.planner import Planner
-from engine.query.statement import PLANS_MAX, Action, Binding, Statement, compile_statement, new_value, parameter
+from engine.query.statement import UNRESTRICTED, Action
 from engine.query.write.rules import Key
+from engine.rows import Select, prepared, read_rows, update_rows
 from inspections.faults import NoSuchRow, ReportTooLarge
 from inspections.lead.classification import (
     DEFAULT_SHEET,
@@ -46,7 +44,6 @@ from inspections.lead.classification import (
     thousandths,
 )
 from inspections.lead.readings import INPUTS, OUTCOME, PASS, TABLE
-from inspections.writes import read_rows, update_rows
 from models import Inspection, ReportLead
 from models.types import BIGINT
 from models.vocabulary import INCONCLUSIVE, MG_CM2, NEGATIVE, POSITIVE, STANDARD, VALIDITIES, XRF
@@ -255,7 +252,7 @@ def read_lead(transaction: Transaction, caller: Caller, inspection_id: int) -> L
     if not can_read(transaction, caller, Inspection, inspection_id):
         raise NoSuchRow("Inspection")
     columns = ("id", "client_id", "date_visited")
-    [visit] = read_rows(transaction, "inspections", columns, "id", [inspection_id])
+    [visit] = read_rows(transaction, UNRESTRICTED, "inspections", columns, id=inspection_id)
     readings = [
         each
         for each in rows_of_inspection(transaction, "reports_lead", READING_COLUMNS, inspection_id)
@@ -263,7 +260,7 @@ def read_lead(transaction: Transaction, caller: Caller, inspection_id: int) -> L
     ]
     checks = checks_by_instrument(rows_of_inspection(transaction, "calibration_checks", CHECK_COLUMNS, inspection_id))
     guns = sorted({each["gun_id"] for each in readings if each["gun_id"] is not None} | set(checks))
-    owned = by_owner(read_rows(transaction, "xrf_instruments", INSTRUMENT_COLUMNS, "gun_id", guns))
+    owned = by_owner(read_rows(transaction, UNRESTRICTED, "xrf_instruments", INSTRUMENT_COLUMNS, gun_id=guns))
     named = ((gun_id, instrument_of(owned, gun_id, visit["client_id"])) for gun_id in guns)
     instruments = {gun_id: row for gun_id, row in named if row is not None}
     standards = read_standards(transaction, [inspection_id])[inspection_id]
@@ -278,22 +275,10 @@ def rows_of_inspection(
     transaction: Transaction, table: str, columns: tuple[str, ...], inspection_id: int
 ) -> list[dict[str, Any]]:
     """Return the rows of an inspection in the order of their ids. Raise ReportTooLarge above ROWS_MAX rows."""
-    statement = rows_statement(transaction.dialect.name, table, columns)
-    rows = transaction.all(statement.sql, statement.bind(Binding(new=(inspection_id,))))
+    rows = read_rows(transaction, UNRESTRICTED, table, columns, inspection_id=inspection_id, limit=ROWS_MAX + 1)
     if len(rows) > ROWS_MAX:
         raise ReportTooLarge(ROWS_MAX, table)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def rows_statement(database: str, table: str, columns: tuple[str, ...]) -> Statement:
-    dialect, relation = DIALECTS[database], catalog().relations[table]
-    row = relation.table.alias("row")
-    of_inspection = row.c.inspection_id == parameter("n0", sa.BigInteger)
-    statement = (
-        sa.select(*(row.c[name] for name in columns)).where(of_inspection).order_by(row.c.id).limit(ROWS_MAX + 1)
-    )
-    return compile_statement(statement, dialect.sa_dialect, {"n0": new_value(0)})
+    return rows
 
 
 class Assessment:
@@ -442,8 +427,7 @@ def reclassify_readings(transaction: Transaction, caller: Caller, inspection_id:
     policy.require(caller.profile, Action.UPDATE, ReportLead)
     columns = ("id", *INPUTS, *OUTCOME, "result", "voided")
     rows = [each for each in rows_of_inspection(transaction, TABLE, columns, inspection_id) if not each["voided"]]
-    statement = writable_statement(transaction.dialect.name, caller.rule)
-    writable = {key for (key,) in transaction.all(statement.sql, statement.bind(caller.binding(row_id=inspection_id)))}
+    writable = {key for (key,) in writable_statement.all(transaction, caller, row_id=inspection_id)}
     if rows and not writable:
         raise PermissionDenied(f"permission denied for table {TABLE}")
     rows = [each for each in rows if each["id"] in writable]
@@ -465,10 +449,8 @@ def values_of(row: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     return {**new, "result": outcome.classification if follows else row["result"]}
 
 
-@cache
-def writable_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the ids of the readings of an inspection that a caller may change."""
-    planner = Planner(DIALECTS[database], rule)
-    row, scope = planner.scoped(catalog().relations[TABLE], Action.UPDATE)
-    of_inspection = row.c.inspection_id == ROW_ID
-    return planner.finish(sa.select(row.c.id).where(of_inspection, scope))
+@prepared(Planner)
+def writable_statement(planner: Planner) -> Select:
+    """Return the query for the ids of the readings of an inspection that a caller may change."""
+    row, scope = planner.visible(ReportLead, Action.UPDATE)
+    return sa.select(row.c.id).where(row.c.inspection_id == ROW_ID, scope)

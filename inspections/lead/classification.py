@@ -9,17 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final
 
-import sqlalchemy as sa
-
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
-from engine.query.dialect.base import is_among, keys_as_json
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import PLANS_MAX, Binding, Statement, compile_statement
-from inspections.writes import Row, read_rows
+from engine.query.statement import UNRESTRICTED
+from engine.rows import Row, read_rows
 from models import LeadStandard, XrfInstrument
 from models.vocabulary import (
     ASSUMED,
@@ -93,11 +87,14 @@ def read_sheets(transaction: Transaction, places: Iterable[Place]) -> dict[Place
     used = {place for place in places if None not in place}
     guns = sorted({gun_id for _, gun_id in used})
     columns = ("id", "gun_id", "client_id", "mode", *SHEET_COLUMNS)
-    rows = read_rows(transaction, "xrf_instruments", columns, "gun_id", guns)
+    rows = read_rows(transaction, UNRESTRICTED, "xrf_instruments", columns, gun_id=guns)
     if not rows:
         return {}
     inspections = sorted({inspection_id for inspection_id, _ in used})
-    owners = {row["id"]: row["client_id"] for row in read_rows(transaction, "inspections", OWNER, "id", inspections)}
+    owners = {
+        row["id"]: row["client_id"]
+        for row in read_rows(transaction, UNRESTRICTED, "inspections", OWNER, id=inspections)
+    }
     instruments = by_owner(rows)
     others = read_other_limits(transaction, [row["id"] for row in rows])
     found = {
@@ -131,7 +128,7 @@ def read_other_limits(
     """Return the limits by instrument, and by substrate and mode: as they are spelled, and without case."""
     found: dict[int, dict[tuple[str | None, str | None], Limits]] = {}
     columns = ("instrument_id", "substrate", "mode", "negative_below", "positive_from")
-    for row in read_rows(transaction, "xrf_limits", columns, "instrument_id", instruments):
+    for row in read_rows(transaction, UNRESTRICTED, "xrf_limits", columns, instrument_id=instruments):
         limits, scope = (row["negative_below"], row["positive_from"]), (row["substrate"], row["mode"])
         of_instrument = found.setdefault(row["instrument_id"], {})
         of_instrument.setdefault(without_case(scope), limits)
@@ -148,7 +145,6 @@ def thousandths(value: float) -> int:
     return math.floor(value * 1_000 + 0.5)
 
 
-TABLE: Final = "lead_standards"
 COLUMNS: Final = (
     "id", "client_id", "state", "city", "unit", "from_value", "is_exclusive", "valid_from", "valid_to", "basis",
 )  # fmt: skip
@@ -188,15 +184,24 @@ Standards = Mapping[str, Standard]
 def read_standards(transaction: Transaction, inspection_ids: Collection[int]) -> dict[int, Standards]:
     """Return the standards of inspections on their days. An inspection without a date has those of today."""
     visits = read_rows(
-        transaction, "inspections", ("id", "client_id", "building_id", "date_visited"), "id", sorted(inspection_ids)
+        transaction,
+        UNRESTRICTED,
+        "inspections",
+        ("id", "client_id", "building_id", "date_visited"),
+        id=sorted(inspection_ids),
     )
     buildings = {
         each["id"]: each
         for each in read_rows(
-            transaction, "buildings", ("id", "state", "city"), "id", sorted({each["building_id"] for each in visits})
+            transaction,
+            UNRESTRICTED,
+            "buildings",
+            ("id", "state", "city"),
+            id=sorted({each["building_id"] for each in visits}),
         )
     }
-    rows = read_candidates(transaction, sorted({each["client_id"] for each in visits}))
+    clients = {None, *(each["client_id"] for each in visits)}
+    rows = read_rows(transaction, UNRESTRICTED, "lead_standards", COLUMNS, client_id=clients, kind=PAINT)
     today = transaction.today.isoformat()
     return {
         each["id"]: choose(rows, each["client_id"], buildings[each["building_id"]], each["date_visited"] or today)
@@ -247,25 +252,6 @@ def standard_of(row: Row) -> Standard:
         row["id"], row["unit"], float(row["from_value"]), bool(row["is_exclusive"]), row["state"], row["city"],
         row["valid_from"], row["basis"],
     )  # fmt: skip
-
-
-def read_candidates(transaction: Transaction, clients: list[int]) -> list[Row]:
-    """Return everybody's standards of paint, and those of some clients."""
-    statement = candidates_statement(transaction.dialect.name)
-    rows = transaction.all(statement.sql, statement.bind(Binding(keys=keys_as_json((each,) for each in clients))))
-    return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def candidates_statement(database: str) -> Statement:
-    dialect, relation = DIALECTS[database], catalog().relations[TABLE]
-    row = relation.table.alias("row")
-    keys = dialect.key_table("k", [("client_id", relation.attributes["client_id"].type)], "keys")
-    is_readable = sa.or_(row.c.client_id.is_(None), is_among([row.c.client_id], sa.select(keys.c.client_id)))
-    statement = sa.select(*(row.c[name] for name in COLUMNS)).where(
-        is_readable, row.c.kind == sa.literal_column(f"'{PAINT}'")
-    )
-    return compile_statement(statement.order_by(row.c.id), dialect.sa_dialect, {})
 
 
 UNIT_WORDS: Final = {MG_CM2: "mg/cm²", PERCENT: "% by weight"}

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from engine.interface.database import Transaction
 from engine.query.catalog import ForeignKeyViolation
-from engine.query.statement import Binding
+from engine.query.statement import UNRESTRICTED, Binding
 from engine.query.write.rules import DOMAIN_RULES, DomainRule, Key, UpdatedRow
+from engine.rows import Row, read_rows, update_rows
 from inspections.faults import ConflictUnexplained
 from inspections.lead.classification import (
     DEFAULT_SHEET,
@@ -27,7 +28,6 @@ from inspections.lead.classification import (
     read_sheets,
     thousandths,
 )
-from inspections.writes import Row, read_rows, update_rows
 from models.types import BIGINT, DOUBLE, INTEGER, TEXT, Bound, ColumnType, Fault
 from models.vocabulary import CHECK_RESULTS, MG_CM2, STANDARD, XRF
 
@@ -143,11 +143,15 @@ def require_confirmed_readings(transaction: Transaction, keys: Sequence[Key]) ->
     """Raise ForeignKeyViolation if a reading confirms none of the other readings of its inspection."""
     columns = ("id", "inspection_id", "confirms_id")
     rows = [
-        each for each in read_rows(transaction, TABLE, columns, "id", [key[0] for key in keys]) if each["confirms_id"]
+        each
+        for each in read_rows(transaction, UNRESTRICTED, TABLE, columns, id=[key[0] for key in keys])
+        if each["confirms_id"]
     ]
     confirmed = {
         each["id"]: each["inspection_id"]
-        for each in read_rows(transaction, TABLE, ("id", "inspection_id"), "id", [each["confirms_id"] for each in rows])
+        for each in read_rows(
+            transaction, UNRESTRICTED, TABLE, ("id", "inspection_id"), id=[each["confirms_id"] for each in rows]
+        )
     }
     for row in rows:
         named = row["confirms_id"]
@@ -236,8 +240,8 @@ class InstrumentRule(DomainRule):
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         if columns & self.watched:
-            for row in read_rows(transaction, INSTRUMENTS, COLUMNS, "id", [key[0] for key in keys]):
-                limits = read_rows(transaction, LIMITS, ("id",), "instrument_id", [row["id"]])
+            for row in read_rows(transaction, UNRESTRICTED, INSTRUMENTS, COLUMNS, id=[key[0] for key in keys]):
+                limits = read_rows(transaction, UNRESTRICTED, LIMITS, ("id",), instrument_id=row["id"])
                 moved = {"gun_id": row["gun_id"], "client_id": row["client_id"]}
                 update_rows(transaction, LIMITS, [(each["id"],) for each in limits], moved)
 
@@ -263,7 +267,7 @@ class LimitRule(DomainRule):
         except Fault:  # which the write refuses
             return [None] * len(rows)
         guns = sorted({int(gun_id) for gun_id, _ in named if gun_id is not None})
-        instruments = read_rows(transaction, INSTRUMENTS, COLUMNS, "gun_id", guns)
+        instruments = read_rows(transaction, UNRESTRICTED, INSTRUMENTS, COLUMNS, gun_id=guns)
         owned = by_owner(instruments)
         caller_client = binding.parameters.get("caller_client_id")
 

@@ -10,17 +10,16 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 from icalendar import Calendar, Event, vDuration
 
 from access.caller import Caller
-from access.policy import CALENDAR_VISITS, AccessRule
+from access.policy import CALENDAR_VISITS, has_right
 from engine.interface.database import Transaction
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Statement
+from engine.rows import Select, prepared
 from inspections.reporting.counts import CountPlanner, shortened
 from models import Building, Inspection, InspectionPlan, Inspector
 from models.vocabulary import CANCELLED
@@ -98,8 +97,7 @@ def read_events(transaction: Transaction, caller: Caller, console_url: str) -> l
     today = transaction.today
     first, last = today - timedelta(days=PAST_DAYS), today + timedelta(days=FUTURE_DAYS)
     days = {"first_day": first.isoformat(), "last_day": last.isoformat(), "today": today.isoformat()}
-    statement = feed_statement(transaction.dialect.name, caller.rule)
-    rows = [FeedRow(*row) for row in transaction.all(statement.sql, statement.bind(caller.binding(**days)))]
+    rows = [FeedRow(*row) for row in feed_statement.all(transaction, caller, **days)]
     return [
         event
         for row in sorted(rows)
@@ -185,12 +183,11 @@ def event_text(event: CalendarEvent) -> bytes:
 # Statement
 
 
-@cache
-def feed_statement(database: str, rule: AccessRule) -> Statement:
-    """Return the statement for the rows of the feed, as FeedRow, with a date from `first_day` to `last_day`."""
-    planner = CountPlanner(DIALECTS[database], rule)
+@prepared(CountPlanner)
+def feed_statement(planner: CountPlanner) -> Select:
+    """Return the query for the rows of the feed, as FeedRow, with a date from `first_day` to `last_day`."""
     inspection, scope = planner.visible(Inspection)
-    is_of_caller = CALENDAR_VISITS[rule.profile.role](rule.profile, inspection.c)
+    is_of_caller = has_right(CALENDAR_VISITS, planner.rule, inspection.c)
     (plan, plan_scope), (building, building_scope), (inspector, inspector_scope) = (
         planner.visible_by(model, Inspection) for model in (InspectionPlan, Building, Inspector)
     )
@@ -218,4 +215,4 @@ def feed_statement(database: str, rule: AccessRule) -> Statement:
     statement = sa.select(*columns).select_from(rows)
     statement = statement.where(scope, is_of_caller, sa.or_(visited.between(first, last), due_on.between(first, last)))
     next_first = (sa.case((day >= today, day)).is_(None), sa.case((day >= today, day)), day.desc(), inspection.c.id)
-    return planner.finish(statement.order_by(*next_first).limit(INSPECTIONS_MAX))
+    return statement.order_by(*next_first).limit(INSPECTIONS_MAX)

@@ -9,28 +9,24 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
 
-from access.caller import Caller, VisibleRows
+from access.caller import Caller
 from access.decorators import function
 from access.predicates import optional_parameter, required_parameter
 from access.roles import EVERY_ROLE
 from engine.interface.database import Transaction
-from engine.query.dialect.base import SqlDialect
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Binding, Rule, Statement, parameter
+from engine.query.statement import parameter
+from engine.rows import Select, prepared, read_rows
 from inspections.faults import NoSuchBuilding
 from inspections.reporting.counts import (
     LABELS_MAX,
-    PLANS_MAX,
     CountPlanner,
     Counts,
     Expression,
-    fetch_rows,
     labelled,
     month_start,
     read_status_counts,
@@ -44,7 +40,6 @@ DAYS_BY_DAY_MAX = 31
 DAYS_BY_WEEK_MAX = 26 * 7
 POINT_LABELS_MAX = 20_000  # pairs of period and status; the five common statuses fit any chart
 BUSIEST_MAX = 20  # buildings of a chart
-DAY_CHARACTERS = len("YYYY-MM-DD")
 POINTS_MAX = 2_400  # of a series: 200 years of months
 POINT_BYTES = 100  # a day, a status and a count, without the status's characters
 
@@ -104,9 +99,9 @@ class Window:
         """The number of characters of a date that identify a period."""
         return len("YYYY-MM") if self.by_month else len("YYYY-MM-DD")
 
-    def binding(self, visible: VisibleRows, *building_ids: int) -> Binding:
-        """Return the values of a statement over these buildings, or over all."""
-        return visible.binding(*building_ids, start_date=self.start, end_date=self.end)
+    @property
+    def parameters(self) -> dict[str, str]:
+        return {"start_date": self.start, "end_date": self.end}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +124,9 @@ class Chart:
     roles=EVERY_ROLE,
     parameters={"start_date": optional_parameter(DATE), "end_date": optional_parameter(DATE)},
 )
-def get_chart(
+def read_chart(
     transaction: Transaction, caller: Caller, start_date: str | None = None, end_date: str | None = None
 ) -> Chart:
-    return read_chart(transaction, caller.visible_rows(), start_date, end_date)
-
-
-def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str | None, end_date: str | None) -> Chart:
     """Return the chart of two days. The default is the current month and the eleven before it.
 
     Raise InvalidPeriod or TooManyLabels.
@@ -151,11 +142,11 @@ def read_chart(transaction: Transaction, visible: VisibleRows, start_date: str |
     window = Window(start.isoformat(), end.isoformat(), by_month=interval is Interval.MONTH)
 
     def draw() -> Chart:
-        counted = read_series(transaction, visible, window)
-        busiest = read_busiest(transaction, visible, window)
+        counted = read_series(transaction, caller, window)
+        busiest = read_busiest(transaction, caller, window)
         return Chart(window.start, window.end, interval, series_of(counted, interval, periods), busiest)
 
-    chart: Chart = transaction.cached(("chart", visible, start, end), draw, size_of_chart)
+    chart: Chart = transaction.cached(("chart", caller.visibility, start, end), draw, size_of_chart)
     return chart
 
 
@@ -219,30 +210,26 @@ def period_of(day: str, interval: Interval) -> str:
 # Reads
 
 
-def read_series(transaction: Transaction, visible: VisibleRows, window: Window) -> dict[tuple[str, str | None], int]:
+def read_series(transaction: Transaction, caller: Caller, window: Window) -> dict[tuple[str, str | None], int]:
     """Return the number of inspections by day or month and status. Raise TooManyLabels."""
-    name, rule = transaction.dialect.name, visible.rule
-    statement = plan_points(name, rule, window.characters)
-    rows = fetch_rows(transaction, statement, window.binding(visible))
+    rows = plan_points.all(transaction, caller, window.characters, **window.parameters)
     if len(rows) > POINT_LABELS_MAX:
         raise TooManyLabels
     return {(period, status): count for period, status, count in rows}
 
 
-def read_busiest(transaction: Transaction, visible: VisibleRows, window: Window) -> list[BusyBuilding]:
+def read_busiest(transaction: Transaction, caller: Caller, window: Window) -> list[BusyBuilding]:
     """Return the busiest buildings that have an inspection."""
-    statement = plan_busiest(transaction.dialect.name, visible.rule)
-    rows = [row for row in fetch_rows(transaction, statement, window.binding(visible)) if row[2]]
-    outcomes = read_outcomes(transaction, visible, window, (row[0] for row in rows))
+    rows = [row for row in plan_busiest.all(transaction, caller, **window.parameters) if row[2]]
+    outcomes = read_outcomes(transaction, caller, window, (row[0] for row in rows))
     return [BusyBuilding(key, name, total, *outcomes[key][1:]) for key, name, total in rows]
 
 
 def read_outcomes(
-    transaction: Transaction, visible: VisibleRows, window: Window, keys: Iterable[int]
+    transaction: Transaction, caller: Caller, window: Window, keys: Iterable[int]
 ) -> dict[int, tuple[int, int, int]]:
     """Return the numbers of all, completed and failed inspections, by id of the buildings that have any."""
-    statement = plan_outcomes(transaction.dialect.name, visible.rule)
-    rows = fetch_rows(transaction, statement, window.binding(visible, *keys))
+    rows = plan_outcomes.all(transaction, caller, keys=keys, **window.parameters)
     return {key: (total, completed, failed) for key, total, completed, failed in rows if total}
 
 
@@ -250,11 +237,7 @@ def read_outcomes(
 
 
 class ChartPlanner(CountPlanner):
-    """A planner of counts between two days. `characters` is the length of a date's prefix that identifies a period."""
-
-    def __init__(self, dialect: SqlDialect, rule: Rule, characters: int = DAY_CHARACTERS) -> None:
-        super().__init__(dialect, rule)
-        self.characters = characters
+    """A planner of counts between two days."""
 
     def within_dates(self, inspection: sa.Alias) -> Expression:
         """Return the condition that an inspection is between the two days."""
@@ -264,10 +247,10 @@ class ChartPlanner(CountPlanner):
         """Return the condition that a day is between the two days."""
         return visited.between(self.named_parameter("start_date"), self.named_parameter("end_date"))
 
-    def period_of(self, inspection: sa.Alias) -> Any:
-        """Return the expression of an inspection's period."""
+    def period_of(self, inspection: sa.Alias, characters: int) -> Any:
+        """Return the expression of an inspection's period: the first characters of its day."""
         day = self.dialect.date_text(inspection.c.date_visited)
-        return sa.func.substr(day, 1, self.characters).label("period")
+        return sa.func.substr(day, 1, characters).label("period")
 
     def count_within_dates(self, building_id: Expression, status: str | None = None) -> Expression:
         """Return the number of inspections of a visible building, or of those with one status, by an index scan."""
@@ -280,43 +263,43 @@ class ChartPlanner(CountPlanner):
         return counted.correlate_except(inspection).scalar_subquery()
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_points(database: str, rule: Rule, period_characters: int) -> Statement:
+@prepared(ChartPlanner)
+def plan_points(planner: ChartPlanner, period_characters: int) -> Select:
     """Plan rows of period, status and count. A period is the first `period_characters` characters of a date.
 
     The inner query counts by client, status and day, the order of an index of SQLite. The limit is
     POINT_LABELS_MAX + 1, so that the caller detects too many rows.
     """
-    planner = ChartPlanner(DIALECTS[database], rule, period_characters)
     inspection, where = planner.inspections(of_building=False)
     columns = inspection.c
     within = planner.within_dates(inspection)
     if planner.scans_index(where[-1]):  # a range on the column would make SQLite skip-scan every client
         within = planner.between_dates(planner.dialect.unindexed(columns.date_visited))
     days = (
-        sa.select(planner.period_of(inspection), shortened(columns.status), sa.func.count().label("many"))
+        sa.select(
+            planner.period_of(inspection, period_characters), shortened(columns.status), sa.func.count().label("many")
+        )
         .where(*where, within)
         .group_by(columns.client_id, columns.status, columns.date_visited)
         .subquery("days")
     )
     points = days.c.period, days.c.status
     counted = sa.select(*points, sa.cast(sa.func.sum(days.c.many), sa.BigInteger())).group_by(*points)
-    return planner.finish(counted.limit(POINT_LABELS_MAX + 1))
+    return counted.limit(POINT_LABELS_MAX + 1)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_busiest(database: str, rule: Rule) -> Statement:
+@prepared(ChartPlanner)
+def plan_busiest(planner: ChartPlanner) -> Select:
     """Plan rows of id, name and inspection count of the busiest buildings. The last may have no inspection."""
-    planner = ChartPlanner(DIALECTS[database], rule)
     if planner.dialect.joins_to_count:
         return plan_busiest_joined(planner)
     building, scope = planner.visible(Building)
     total = planner.count_within_dates(building.c.id).label("total")
     busiest = sa.select(building.c.id, building.c.name, total).where(scope)
-    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+    return busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX)
 
 
-def plan_busiest_joined(planner: ChartPlanner) -> Statement:
+def plan_busiest_joined(planner: ChartPlanner) -> sa.Select[Any]:
     """Return `plan_busiest` as one join, for an engine that chooses between an index scan and a hash."""
     building, scope = planner.visible(Building)
     inspection, inspection_scope = planner.visible_by(Inspection, Building)
@@ -327,18 +310,17 @@ def plan_busiest_joined(planner: ChartPlanner) -> Statement:
         .where(scope, planner.within_dates(inspection), inspection_scope)
         .group_by(building.c.id)
     )
-    return planner.finish(busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX))
+    return busiest.order_by(sa.desc("total"), building.c.id).limit(BUSIEST_MAX)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_outcomes(database: str, rule: Rule) -> Statement:
+@prepared(ChartPlanner)
+def plan_outcomes(planner: ChartPlanner) -> Select:
     """Plan rows of id and numbers of all, completed and failed inspections, of the buildings in `Binding.keys`."""
-    planner = ChartPlanner(DIALECTS[database], rule)
     listed = planner.dialect.json_elements(parameter("keys", sa.Text))
     building_id = planner.dialect.json_element(listed, BIGINT)
     outcomes = (None, COMPLETED, FAILED)
     counted = [planner.count_within_dates(building_id, status) for status in outcomes]
-    return planner.finish(sa.select(building_id, *counted).select_from(listed))
+    return sa.select(building_id, *counted).select_from(listed)
 
 
 RATE_DIGITS = 4
@@ -376,21 +358,16 @@ class BuildingStats:
     roles=EVERY_ROLE,
     parameters={"building_id": required_parameter(BIGINT)},
 )
-def get_building_stats(transaction: Transaction, caller: Caller, building_id: int) -> BuildingStats:
-    return read_building_stats(transaction, caller.visible_rows(), building_id)
-
-
-def read_building_stats(transaction: Transaction, visible: VisibleRows, building_id: int) -> BuildingStats:
+def read_building_stats(transaction: Transaction, caller: Caller, building_id: int) -> BuildingStats:
     """Return the counts of a building. Raise NoSuchBuilding if it is not visible."""
-    statement = plan_building_name(transaction.dialect.name, visible.rule)
-    name = transaction.value(statement.sql, statement.bind(visible.binding(building_id=building_id)))
-    if name is None:
+    rows = read_rows(transaction, caller, Building.__tablename__, ("name",), id=building_id)
+    if not rows:
         raise NoSuchBuilding
-    status_counts = read_status_counts(transaction, visible, building_id)
+    status_counts = read_status_counts(transaction, caller, building_id)
     by_status = status_counts.by_status()
     return BuildingStats(
         building_id=building_id,
-        name=name,
+        name=rows[0]["name"],
         total_inspections=status_counts.total,
         by_status=by_status,
         by_type=status_counts.by_type(),
@@ -399,7 +376,7 @@ def read_building_stats(transaction: Transaction, visible: VisibleRows, building
         overdue=status_counts.overdue,
         completion_rate=share(by_status[COMPLETED], status_counts.total),
         failure_rate=share(by_status[FAILED], status_counts.total),
-        lead=read_lead(transaction, visible, building_id),
+        lead=read_lead(transaction, caller, building_id),
     )
 
 
@@ -408,10 +385,9 @@ def share(part: int, total: int) -> float:
     return round(part / total, RATE_DIGITS) if total else 0
 
 
-def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) -> LeadReadings:
+def read_lead(transaction: Transaction, caller: Caller, building_id: int) -> LeadReadings:
     """Return the counts of a building's readings."""
-    statement = plan_readings(transaction.dialect.name, visible.rule)
-    rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id))
+    rows = plan_readings.all(transaction, caller, building_id=building_id)
     total = rows[0][2] if rows else 0
     rest = total - sum(row[1] for row in rows)
     return LeadReadings(total, labelled(((row[0], row[1]) for row in rows), (), rest))
@@ -420,19 +396,9 @@ def read_lead(transaction: Transaction, visible: VisibleRows, building_id: int) 
 # Statements
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_building_name(database: str, rule: Rule) -> Statement:
-    """Plan one row: the name of a visible building."""
-    planner = CountPlanner(DIALECTS[database], rule)
-    building, scope = planner.visible(Building)
-    named = building.c.id == planner.named_parameter("building_id")
-    return planner.finish(sa.select(building.c.name).where(named, scope))
-
-
-@lru_cache(maxsize=PLANS_MAX)
-def plan_readings(database: str, rule: Rule) -> Statement:
+@prepared(CountPlanner)
+def plan_readings(planner: CountPlanner) -> Select:
     """Plan rows of result, count and total of the readings of one building, the most frequent results first."""
-    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=True)
     reading, scope = planner.visible_by(ReportLead, Inspection)
     result, counted = reading.c.result, sa.func.count()
@@ -442,4 +408,4 @@ def plan_readings(database: str, rule: Rule) -> Statement:
         .where(*where, scope)
         .group_by(result)
     )
-    return planner.finish(readings.order_by(counted.desc(), result).limit(LABELS_MAX))
+    return readings.order_by(counted.desc(), result).limit(LABELS_MAX)

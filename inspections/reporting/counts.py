@@ -8,19 +8,18 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from access.caller import VisibleRows
+from access.caller import Caller
 from engine.interface.database import Transaction
 from engine.query.catalog import prefix_of_parent
 from engine.query.dialect.base import SmallInSubquery
-from engine.query.dialect.registry import DIALECTS
 from engine.query.read.access_paths import Disjunct, disjuncts, or_operands
 from engine.query.read.planner import Planner
-from engine.query.statement import Binding, Rule, Statement, parameter
+from engine.query.statement import parameter
+from engine.rows import Select, prepared
 from models import Building, BuildingDetail, Inspection
 from models.fields import Model
 from models.types import DATE, TIMESTAMP
@@ -29,7 +28,6 @@ from models.vocabulary import COMPLETED, FAILED, IN_PROGRESS, INSPECTION_STATUSE
 Expression = sa.ColumnElement[Any]
 Counts = dict[str, int]
 
-PLANS_MAX = 64  # of each kind; there are sixteen grant profiles
 LABEL_CHARACTERS_MAX = 200  # statuses and types are free text of up to 64 KiB; equal prefixes count as one
 NO_LABEL = "none"  # an inspection without a status, or a reading without a result
 OTHER_LABEL = "other"  # the rest, beyond LABELS_MAX
@@ -39,21 +37,12 @@ TYPES_OF_PARAMETERS = {"building_id": sa.BigInteger, "now": TIMESTAMP.storage}
 """The types of the parameters that are no days."""
 
 
-def fetch_rows(transaction: Transaction, statement: Statement, binding: Binding) -> list[Any]:
-    """Return all rows of a statement."""
-    return transaction.all(statement.sql, statement.bind(binding))
-
-
 class CountPlanner(Planner):
     """A planner of counts of inspections, buildings and readings."""
 
     def named_parameter(self, name: str) -> Expression:
         """Return the parameter of a name: a day, or of its type in TYPES_OF_PARAMETERS."""
         return parameter(name, TYPES_OF_PARAMETERS.get(name, DATE.storage))
-
-    def visible(self, model: type[Model]) -> tuple[sa.Alias, Expression]:
-        """Return an alias of a table and the condition of its visible rows."""
-        return self.scoped(self.catalog.relations[model.__tablename__])
 
     def visible_by(self, model: type[Model], by: type[Model]) -> tuple[sa.Alias, Expression]:
         """Return an alias of a table and the condition of its visible rows that belong to a visible row of `by`.
@@ -167,12 +156,11 @@ class StatusCounts:
         return labelled(((pair[0], count) for pair, count in self.pairs.items()), INSPECTION_TYPES, self.rest)
 
 
-def read_status_counts(transaction: Transaction, visible: VisibleRows, building_id: int | None = None) -> StatusCounts:
+def read_status_counts(transaction: Transaction, caller: Caller, building_id: int | None = None) -> StatusCounts:
     """Count all visible inspections, or those of one visible building."""
-    database, of_building = transaction.dialect.name, building_id is not None
-    statement = plan_status_counts(database, visible.rule, of_building=of_building)
+    of_building = building_id is not None
     days = calendar_days(transaction.today)
-    rows = fetch_rows(transaction, statement, visible.binding(building_id=building_id, **days))
+    rows = plan_status_counts.all(transaction, caller, of_building, building_id=building_id, **days)
     if not rows:
         return StatusCounts({})
     pairs: dict[Pair, int] = {
@@ -183,8 +171,7 @@ def read_status_counts(transaction: Transaction, visible: VisibleRows, building_
     }
     total, overdue, upcoming, completed, last, upcoming_day = rows[0][len(INSPECTION_TYPES) + 2 :]
     if sum(row[len(INSPECTION_TYPES) + 1] for row in rows) > sum(pairs.values()):
-        others = plan_other_types(database, visible.rule, of_building=of_building)
-        for *pair, count in fetch_rows(transaction, others, visible.binding(building_id=building_id)):
+        for *pair, count in plan_other_types.all(transaction, caller, of_building, building_id=building_id):
             pairs[pair[0], pair[1]] = count
     if len(pairs) > LABELS_MAX:
         pairs = dict(sorted(pairs.items(), key=by_count)[:LABELS_MAX])
@@ -228,14 +215,13 @@ def month_start(day: datetime.date, months_later: int = 0) -> datetime.date:
 # Statements
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> Statement:
+@prepared(CountPlanner)
+def plan_status_counts(planner: CountPlanner, of_building: bool) -> Select:
     """Plan rows of status, the number of each of INSPECTION_TYPES, and their sum, the most frequent statuses first.
 
     Each row then repeats the totals: all, overdue, upcoming, completed this month, last day, next day. Types are
     columns, since no index has their order. Rows are grouped along an index of status and day, where one exists.
     """
-    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     columns, named_parameter = inspection.c, planner.named_parameter
     are_of = [(name, columns.inspection_type == name) for name in INSPECTION_TYPES]
@@ -275,13 +261,12 @@ def plan_status_counts(database: str, rule: Rule, *, of_building: bool) -> State
         of_all(sa.func.max, day, day <= today, COMPLETED, FAILED),
         of_all(sa.func.min, day, day >= today, SCHEDULED),
     ).group_by(found.status)
-    return planner.finish(totals.order_by(total.desc(), found.status).limit(LABELS_MAX))
+    return totals.order_by(total.desc(), found.status).limit(LABELS_MAX)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Statement:
+@prepared(CountPlanner)
+def plan_other_types(planner: CountPlanner, of_building: bool) -> Select:
     """Plan rows of type, status and count of the types beyond INSPECTION_TYPES, the most frequent pairs first."""
-    planner = CountPlanner(DIALECTS[database], rule)
     inspection, where = planner.inspections(of_building=of_building)
     pair = shortened(inspection.c.inspection_type), shortened(inspection.c.status)
     other = inspection.c.inspection_type.not_in(INSPECTION_TYPES)
@@ -291,4 +276,4 @@ def plan_other_types(database: str, rule: Rule, *, of_building: bool) -> Stateme
     )
     calendar_counts, counted = (found.inspection_type, found.status), sa.func.count()
     pairs = sa.select(*calendar_counts, counted).group_by(*calendar_counts).order_by(counted.desc(), *calendar_counts)
-    return planner.finish(pairs.limit(LABELS_MAX))
+    return pairs.limit(LABELS_MAX)

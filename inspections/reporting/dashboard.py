@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 import sqlalchemy as sa
 
-from access.caller import Caller, VisibleRows
+from access.caller import Caller
 from access.decorators import function
 from access.roles import EVERY_ROLE
 from engine.interface.database import Transaction
 from engine.interface.versioned_cache import size_of
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Rule, Statement
-from inspections.reporting.counts import PLANS_MAX, CountPlanner, Counts, fetch_rows, read_status_counts
+from engine.rows import Select, prepared
+from inspections.reporting.counts import CountPlanner, Counts, read_status_counts
 from models import Building, Finding
 from models.finding_move import UNRESOLVED
 from models.vocabulary import OPEN
@@ -62,28 +61,21 @@ class Dashboard:
 
 
 @function("get_inspections_dashboard_summary_fast", summary="Summary of all visible inspections", roles=EVERY_ROLE)
-def get_dashboard(transaction: Transaction, caller: Caller) -> Dashboard:
-    return read_dashboard(transaction, caller.visible_rows())
-
-
-def read_dashboard(transaction: Transaction, visible: VisibleRows) -> Dashboard:
+def read_dashboard(transaction: Transaction, caller: Caller) -> Dashboard:
     """Return the dashboard of all visible rows. It is counted once for each version of the data."""
-    key = ("dashboard", visible, transaction.today)
-    dashboard, counted = transaction.cached(key, partial(count_dashboard, transaction, visible), size_of_dashboard)
-    findings = refresh_findings(transaction, visible, counted)
+    key = ("dashboard", caller.visibility, transaction.today)
+    dashboard, counted = transaction.cached(key, partial(count_dashboard, transaction, caller), size_of_dashboard)
+    findings = refresh_findings(transaction, caller, counted)
     current: Dashboard = replace(dashboard, findings_overdue=findings.overdue, generated_at=transaction.now)
     return current
 
 
-def count_dashboard(transaction: Transaction, visible: VisibleRows) -> tuple[Dashboard, FindingCounts]:
+def count_dashboard(transaction: Transaction, caller: Caller) -> tuple[Dashboard, FindingCounts]:
     """Count all visible rows. Return the dashboard, and the counts of findings with the next deadline."""
-    buildings = plan_buildings(transaction.dialect.name, visible.rule)
-    counts, findings = read_status_counts(transaction, visible), count_findings(transaction, visible)
+    counts, findings = read_status_counts(transaction, caller), count_findings(transaction, caller)
     dashboard = Dashboard(
         total_inspections=counts.total,
-        total_buildings=transaction.value(
-            buildings.sql, buildings.bind(visible.binding(today=transaction.today.isoformat()))
-        ),
+        total_buildings=plan_buildings.value(transaction, caller, today=transaction.today.isoformat()),
         by_status=counts.by_status(),
         by_type=counts.by_type(),
         overdue=counts.overdue,
@@ -122,42 +114,38 @@ class FindingCounts:
         return self.next_due is None or now <= self.next_due
 
 
-def count_findings(transaction: Transaction, visible: VisibleRows) -> FindingCounts:
+def count_findings(transaction: Transaction, caller: Caller) -> FindingCounts:
     """Count the visible open findings. Without any finding, the rule costs no time."""
     if transaction.value(ANY_FINDING) is None:
         return FindingCounts()
-    statement = plan_findings_count(transaction.dialect.name, visible.rule)
-    ((number, overdue, next_due),) = fetch_rows(
-        transaction, statement, visible.binding(now=transaction.now, today=transaction.today.isoformat())
-    )
+    days = {"now": transaction.now, "today": transaction.today.isoformat()}
+    ((number, overdue, next_due),) = plan_findings_count.all(transaction, caller, **days)
     return FindingCounts(number, overdue or 0, next_due)
 
 
-def refresh_findings(transaction: Transaction, visible: VisibleRows, counted: FindingCounts) -> FindingCounts:
+def refresh_findings(transaction: Transaction, caller: Caller, counted: FindingCounts) -> FindingCounts:
     """Return counts of this data version as of now. They are at most SECONDS_STALE_MAX seconds old."""
     if counted.holds_at(transaction.now):
         return counted
-    key = ("findings", visible, transaction.unix // SECONDS_STALE_MAX)
-    counts: FindingCounts = transaction.cached(key, partial(count_findings, transaction, visible))
+    key = ("findings", caller.visibility, transaction.unix // SECONDS_STALE_MAX)
+    counts: FindingCounts = transaction.cached(key, partial(count_findings, transaction, caller))
     return counts
 
 
 # Statements
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_buildings(database: str, rule: Rule) -> Statement:
+@prepared(CountPlanner)
+def plan_buildings(planner: CountPlanner) -> Select:
     """Plan one row: the number of visible buildings that are not closed."""
-    planner = CountPlanner(DIALECTS[database], rule)
     building, scope = planner.visible(Building)
     is_open = building.c.id.not_in(planner.closed_buildings())
-    return planner.finish(sa.select(sa.func.count()).select_from(building).where(scope, is_open))
+    return sa.select(sa.func.count()).select_from(building).where(scope, is_open)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_findings_count(database: str, rule: Rule) -> Statement:
+@prepared(CountPlanner)
+def plan_findings_count(planner: CountPlanner) -> Select:
     """Plan one row: the number of visible open findings and of overdue ones, and the next deadline."""
-    planner = CountPlanner(DIALECTS[database], rule)
     finding, scope = planner.visible(Finding)
     due_at, now, to_fix = finding.c.due_at, planner.named_parameter("now"), finding.c.status == OPEN
     counted = sa.select(
@@ -167,7 +155,7 @@ def plan_findings_count(database: str, rule: Rule) -> Statement:
     )
     is_open = finding.c.status.in_([sa.literal_column(f"'{each}'") for each in UNRESOLVED])
     is_in_use = finding.c.inspection_id.not_in(planner.inspections_of_closed_buildings())
-    return planner.finish(counted.select_from(finding).where(is_open, scope, is_in_use))
+    return counted.select_from(finding).where(is_open, scope, is_in_use)
 
 
 class FirstStep(StrEnum):

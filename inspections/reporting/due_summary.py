@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
-from access.caller import Caller, VisibleRows
+from access.caller import Caller
 from access.decorators import function
 from access.roles import EVERY_ROLE
 from engine.interface.database import Transaction
-from engine.query.dialect.registry import DIALECTS
-from engine.query.statement import Rule, Statement
-from inspections.reporting.counts import (
-    LABELS_MAX,
-    PLANS_MAX,
-    CountPlanner,
-    Counts,
-    fetch_rows,
-    labelled,
-    over_all,
-    shortened,
-)
+from engine.rows import Select, prepared
+from inspections.reporting.counts import LABELS_MAX, CountPlanner, Counts, labelled, over_all, shortened
 from models import Finding, Inspection, InspectionPlan, Schedule
 from models.finding_move import UNRESOLVED
 from models.vocabulary import COMPLETED, FAILED
@@ -62,30 +51,24 @@ class DueSummary:
 
 
 @function("get_due_summary", summary="The open inspections of schedules by their due dates", roles=EVERY_ROLE)
-def get_due_summary(transaction: Transaction, caller: Caller) -> DueSummary:
-    return read_due_summary(transaction, caller.visible_rows())
-
-
-def read_due_summary(transaction: Transaction, visible: VisibleRows) -> DueSummary:
+def read_due_summary(transaction: Transaction, caller: Caller) -> DueSummary:
     """Return the counts of the visible open inspections of schedules."""
     today = transaction.today
-    key = ("due summary", visible, today)
-    summary: DueSummary = transaction.cached(key, lambda: count_due(transaction, visible, today))
+    key = ("due summary", caller.visibility, today)
+    summary: DueSummary = transaction.cached(key, lambda: count_due(transaction, caller, today))
     return summary
 
 
-def count_due(transaction: Transaction, visible: VisibleRows, today: datetime.date) -> DueSummary:
-    statement = plan_due(transaction.dialect.name, visible.rule)
+def count_due(transaction: Transaction, caller: Caller, today: datetime.date) -> DueSummary:
     days = {
         name: (today + datetime.timedelta(days=number)).isoformat()
         for name, number in (("today", 0), ("in_a_week", WEEK_DAYS), ("soon", MONTH_DAYS))
     }
-    rows = fetch_rows(transaction, statement, visible.binding(**days))
+    rows = plan_due.all(transaction, caller, **days)
     _, _, total, overdue, due_today, due_7_days, due_30_days, booked_late, oldest = rows[0] if rows else EMPTY
     rest = total - sum(row[1] for row in rows)
-    neglected = plan_neglected(transaction.dialect.name, visible.rule)
     since = {"today": days["today"], "year_ago": (today - datetime.timedelta(days=YEAR_DAYS)).isoformat()}
-    ((failed, completed),) = fetch_rows(transaction, neglected, visible.binding(**since))
+    ((failed, completed),) = plan_neglected.all(transaction, caller, **since)
     return DueSummary(
         today.isoformat(),
         overdue or 0,
@@ -103,13 +86,12 @@ def count_due(transaction: Transaction, visible: VisibleRows, today: datetime.da
 EMPTY: tuple[Any, ...] = (None, 0, 0, 0, 0, 0, 0, 0, None)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_due(database: str, rule: Rule) -> Statement:
+@prepared(CountPlanner)
+def plan_due(planner: CountPlanner) -> Select:
     """Plan rows of type and count, the most frequent types first. Each row repeats the counts of all types.
 
     A caller who does not see a schedule does not see its days of grace.
     """
-    planner = CountPlanner(DIALECTS[database], rule)
     inspection, scope = planner.visible(Inspection)
     plan, plan_scope = planner.visible_by(InspectionPlan, Inspection)
     schedule, schedule_scope = planner.visible(Schedule)
@@ -143,13 +125,12 @@ def plan_due(database: str, rule: Rule) -> Statement:
         of_all(sa.and_(sa.not_(late), found.date_visited > found.last_day)),
         over_all(sa.func.min, sa.case((late, found.last_day))),
     ).group_by(found.inspection_type)
-    return planner.finish(totals.order_by(counted.desc(), found.inspection_type).limit(LABELS_MAX))
+    return totals.order_by(counted.desc(), found.inspection_type).limit(LABELS_MAX)
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def plan_neglected(database: str, rule: Rule) -> Statement:
+@prepared(CountPlanner)
+def plan_neglected(planner: CountPlanner) -> Select:
     """Plan one row: the failed inspections without a later round, and the completed ones with open findings."""
-    planner = CountPlanner(DIALECTS[database], rule)
     failed, scope = planner.visible(Inspection)
     own, own_scope = planner.visible(InspectionPlan)
     later, later_scope = planner.visible(InspectionPlan)
@@ -167,7 +148,7 @@ def plan_neglected(database: str, rule: Rule) -> Statement:
     )
     of_case = completed_visits(planner, by_case=True).union(completed_visits(planner, by_case=False)).subquery("found")
     with_findings = sa.select(sa.func.count()).select_from(of_case)
-    return planner.finish(sa.select(neglected.scalar_subquery(), with_findings.scalar_subquery()))
+    return sa.select(neglected.scalar_subquery(), with_findings.scalar_subquery())
 
 
 def completed_visits(planner: CountPlanner, *, by_case: bool) -> sa.Select[Any]:

@@ -8,7 +8,6 @@ table.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
@@ -18,11 +17,9 @@ from access.caller import Caller
 from access.decorators import function
 from access.predicates import choice, required_parameter
 from access.roles import EVERY_ROLE
-from engine import execute
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
 from engine.query.shape import Filter, Node, OrderTerm, Query, Shape
-from engine.query.statement import Binding
+from engine.rows import select_rows
 from inspections.faults import ReportTooLarge
 from inspections.lead.assessment import (
     CONFLICT,
@@ -372,13 +369,10 @@ def visible_rows(
     if not texts:
         return []
     node = Node(conditions=(Filter(column, "in", value=0),), order=tuple(map(OrderTerm, order)))
-    binding = Binding((texts,), caller.parameters, limit=ROWS_MAX + 1)
-    selected = execute.select(
-        transaction, caller.rule, binding, relation=catalog().relations[table], query=Query(Shape(node)), count=False
-    )
-    if selected.shown > ROWS_MAX:
+    rows = select_rows(transaction, caller, table, Query(Shape(node), (texts,)), limit=ROWS_MAX + 1).rows
+    if len(rows) > ROWS_MAX:
         raise ReportTooLarge(ROWS_MAX, table)
-    return [json.loads(row) for row in selected.rows]
+    return rows
 
 
 def first(rows: list[Row]) -> Row:

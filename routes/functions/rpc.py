@@ -29,9 +29,9 @@ from routes.postgrest.preferences import TransactionEnd, parse_accept, parse_pre
 from routes.postgrest.representation import Representation
 
 DECLARED: Final[tuple[Function[..., Any], ...]] = (
-    dashboard.get_dashboard,
-    chart.get_chart,
-    chart.get_building_stats,
+    dashboard.read_dashboard,
+    chart.read_chart,
+    chart.read_building_stats,
     assignments.assign_buildings_to_client_admin,
     assignments.assign_inspections_to_client_admin,
     assignments.assign_to_manager,
@@ -42,7 +42,7 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     schedules.apply_schedule,
     schedules.skip_occurrence,
     schedules.preview_schedule,
-    due_summary.get_due_summary,
+    due_summary.read_due_summary,
     findings.move_findings,
     findings.regrade_finding,
     findings.report_defect,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, Final
 
 from flask import Blueprint, Flask, Response, current_app, request
@@ -45,12 +45,9 @@ from engine.interface.database import Database
 from engine.open import database, reading
 from engine.query.read import plan as read_plan
 from engine.query.write import statements
+from engine.rows import PREPARED
 from engine.storage.sqlite import driver
-from inspections import deadlines, findings, planned_visits, schedules, visits
-from inspections.files import links, listing, records
 from inspections.files.store import FREE_BYTES_MIN, FileStore
-from inspections.lead import assessment, classification, summary
-from inspections.reporting import calendar, chart, counts, dashboard, due_summary
 from models.types import Fault
 from routes.http.metric_files import allocate
 
@@ -227,7 +224,7 @@ class PlanMeters:
 
     def publish(self) -> None:
         with self.publishing:
-            for name, cache in CACHES.items():
+            for name, cache in (CACHES | PREPARED).items():
                 info = cache.cache_info()
                 self.sizes.labels(name).set(info.currsize)
                 self.add(name, "hit", info.hits)
@@ -239,25 +236,13 @@ class PlanMeters:
         self.lookups.labels(name, outcome).inc(max(more, 0))  # negative after the cache was cleared
 
 
-def caches_of(*modules: ModuleType) -> dict[str, Any]:
-    """Return the caches of plans and statements that these modules define."""
-    return {
-        name: each
-        for module in modules
-        for name, each in vars(module).items()
-        if hasattr(each, "cache_info") and each.__module__ == module.__name__ and names_statements(name)
-    }
-
-
-def names_statements(name: str) -> bool:
-    return name.startswith("plan_") or name.endswith("_statement")
-
-
-CACHES: Final = caches_of(
-    read_plan, statements, chart, chart, dashboard, due_summary, counts,
-    assessment, visits, findings, deadlines, findings, planned_visits, assessment, schedules, classification, summary,
-    visits, calendar, links, listing, records,
-)  # fmt: skip
+CACHES: Final = {
+    name: each
+    for module in (read_plan, statements)
+    for name, each in vars(module).items()
+    if name.startswith("plan_") and hasattr(each, "cache_info")
+}
+"""The caches of the plans that are made of queries. Prepared statements register themselves."""
 
 
 class CollectedFamilies(Collector):

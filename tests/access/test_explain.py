@@ -11,6 +11,7 @@ from access.explain import EVIDENCE, Explanation, Reason, UserNotReadable, alter
 from access.roles import GRANT_PROFILES, Role
 from engine.interface.database import Transaction
 from engine.open import reading
+from engine.query.statement import Binding
 from models import Building, Inspection, User
 from tests.conftest import ADA, BOB, DATASET, MAX, MIA, MOE, ROOT, UNKNOWN_USER_ID
 
@@ -175,8 +176,10 @@ def test_list_of_readers_is_bounded(snapshot: Transaction, model: type) -> None:
 @pytest.mark.parametrize("role", Role)
 def test_list_of_readers_searches_each_table_by_an_index(snapshot: Transaction, role: Role, model: type) -> None:
     caller = CALLERS["ada"]
-    plan = explain.plan_readers(snapshot.dialect.name, caller.rule, role, model)
-    values = plan.bind(caller.binding(row_id=1, visits_since="2026-01-01", users_max=100))
+    plan = explain.plan_readers.statement(snapshot.dialect.name, caller.rule, role, model)
+    values = plan.bind(
+        Binding(parameters=caller.parameters | {"row_id": 1, "visits_since": "2026-01-01", "users_max": 100})
+    )
 
     steps = [row[-1] for row in snapshot.all(f"EXPLAIN QUERY PLAN {plan.sql}", values)]
 

@@ -7,8 +7,8 @@ import pytest
 
 from engine import execute
 from engine.interface.database import ResponseTooLarge
+from engine.rows import QueryResult
 from routes.console.components import queries
-from routes.console.components.queries import QueryResult
 from tests.conftest import MOE
 
 ANSWER_BYTES_MAX = 20_000

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import VisibleRows
-from access.policy import AccessRule
+from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
+from engine.query.statement import Binding
 from inspections.reporting.counts import calendar_days, plan_status_counts
 from tests.conftest import ADA
 from tests.support.applications import import_rows, open_app
@@ -120,10 +120,10 @@ def test_page_cost_is_independent_of_distinct_values_of_other_clients(
 @pytest.mark.sqlite("reads SQLite's plans")
 def test_counts_with_grants_use_a_covering_index(sizes: list) -> None:
     """A dashboard or chart fetches no row of the own client, whatever grants exist."""
-    rule = AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
-    bound = VisibleRows(rule, ADA, OWN).binding(**calendar_days(datetime.date(2025, 6, 1)))
+    caller = Caller(ADA, OWN, GRANT_PROFILES[Role.CLIENT_ADMIN, True, True])
+    bound = Binding(parameters=caller.parameters | calendar_days(datetime.date(2025, 6, 1)))
     database = sizes[0].extensions["walkthrough"]
-    for plan in (plan_status_counts("sqlite", rule, of_building=False),):
+    for plan in (plan_status_counts.statement("sqlite", caller.rule, False),):
         with sizes[0].app_context(), database.reading() as transaction:
             looks = [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
         own = [look for look in looks if "(client_id=?" in look and "building_id=?" not in look]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from access.caller import VisibleRows
-from access.policy import AccessRule
+from access.caller import Caller
 from access.roles import GRANT_PROFILES, Role
 from engine.open import reading
+from engine.query.dialect.base import json_array
 from engine.query.statement import Binding, Statement
 from inspections.faults import NoSuchBuilding
 from inspections.reporting import chart, counts, dashboard
@@ -18,11 +18,11 @@ from tests.conftest import ADA, MOE, ROOT
 from tests.support import databases
 from tests.support.applications import open_app
 
-EVERYTHING = VisibleRows(AccessRule(GRANT_PROFILES[Role.SUPER_ADMIN, False, False]), None, None)
-OWN = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, False, False]), ADA, 1)
+EVERYTHING = Caller(None, None, GRANT_PROFILES[Role.SUPER_ADMIN, False, False])
+OWN = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, False, False])
 """The rows of a client admin without grants."""
-ADAS = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_ADMIN, True, False]), ADA, 1)
-MOES = VisibleRows(AccessRule(GRANT_PROFILES[Role.CLIENT_MANAGER, True, True]), MOE, 1)
+ADAS = Caller(ADA, 1, GRANT_PROFILES[Role.CLIENT_ADMIN, True, False])
+MOES = Caller(MOE, 1, GRANT_PROFILES[Role.CLIENT_MANAGER, True, True])
 DAYS = counts.calendar_days(datetime.date(2025, 6, 1))
 
 
@@ -126,13 +126,13 @@ def test_uncommon_types_take_a_second_query_only_if_present(
     inspected: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    plan = counts.plan_other_types
+    read = counts.plan_other_types.all
 
-    def watched(database: str, rule: AccessRule, *, of_building: bool) -> Statement:
+    def watched(transaction: object, caller: Caller, of_building: bool, **values: object) -> list:
         asked.append(of_building)
-        return plan(database, rule, of_building=of_building)
+        return read(transaction, caller, of_building, **values)
 
-    monkeypatch.setattr(counts, "plan_other_types", watched)
+    monkeypatch.setattr(counts.plan_other_types, "all", watched)
 
     usual = dashboard_of(inspected(("failed", "fire", None), ("failed", "lead", None)))
     assert not asked
@@ -331,6 +331,10 @@ def supposed_large(base_file: Path, tmp_path: Path) -> Iterator[object]:
         yield transaction
 
 
+def bound_values(visible: Caller, *keys: int, **values: object) -> Binding:
+    return Binding(parameters=visible.parameters | values, keys=json_array(keys))
+
+
 def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
     """Return the steps of SQLite's query plan."""
     return [row[3] for row in transaction.all(f"EXPLAIN QUERY PLAN {plan.sql}", plan.bind(bound))]
@@ -338,16 +342,16 @@ def steps_of(transaction: object, plan: Statement, bound: Binding) -> list[str]:
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [ADAS, MOES], ids=["ada", "moe"])
-def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleRows) -> None:
+def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: Caller) -> None:
     plans = [
-        counts.plan_status_counts("sqlite", visible.rule, of_building=False),
-        counts.plan_status_counts("sqlite", visible.rule, of_building=True),
-        chart.plan_points("sqlite", visible.rule, 7),
-        chart.plan_busiest("sqlite", visible.rule),
-        chart.plan_outcomes("sqlite", visible.rule),
-        chart.plan_readings("sqlite", visible.rule),
+        counts.plan_status_counts.statement("sqlite", visible.rule, False),
+        counts.plan_status_counts.statement("sqlite", visible.rule, True),
+        chart.plan_points.statement("sqlite", visible.rule, 7),
+        chart.plan_busiest.statement("sqlite", visible.rule),
+        chart.plan_outcomes.statement("sqlite", visible.rule),
+        chart.plan_readings.statement("sqlite", visible.rule),
     ]
-    bound = visible.binding(building_id=1, start_date="2025-01-01", end_date="2025-12-31", **DAYS)
+    bound = bound_values(visible, building_id=1, start_date="2025-01-01", end_date="2025-12-31", **DAYS)
 
     for plan in plans:
         steps = steps_of(supposed_large, plan, bound)
@@ -357,11 +361,11 @@ def test_plans_do_not_scan_hidden_rows(supposed_large: object, visible: VisibleR
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, OWN], ids=["root", "own"])
-def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: object, visible: VisibleRows) -> None:
+def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: object, visible: Caller) -> None:
     """No index has the order of types, and no row is sorted (decision 0010)."""
-    plan = counts.plan_status_counts("sqlite", visible.rule, of_building=False)
+    plan = counts.plan_status_counts.statement("sqlite", visible.rule, False)
 
-    steps = steps_of(supposed_large, plan, visible.binding(**DAYS))
+    steps = steps_of(supposed_large, plan, bound_values(visible, **DAYS))
 
     assert any("USING COVERING INDEX inspections_client_status" in step for step in steps), steps
     assert steps.count("USE TEMP B-TREE FOR GROUP BY") == 1, steps
@@ -369,9 +373,9 @@ def test_status_counts_scan_one_index_and_sort_statuses_only(supposed_large: obj
 
 @pytest.mark.sqlite("reads SQLite's plans")
 def test_counts_of_a_building_search_by_building(supposed_large: object) -> None:
-    plan = counts.plan_status_counts("sqlite", ADAS.rule, of_building=True)
+    plan = counts.plan_status_counts.statement("sqlite", ADAS.rule, True)
 
-    steps = steps_of(supposed_large, plan, ADAS.binding(building_id=1, **DAYS))
+    steps = steps_of(supposed_large, plan, bound_values(ADAS, building_id=1, **DAYS))
 
     sought = "inspections_client_building (client_id=? AND building_id=?)"
     assert any(sought in step for step in steps), steps
@@ -379,9 +383,9 @@ def test_counts_of_a_building_search_by_building(supposed_large: object) -> None
 
 @pytest.mark.sqlite("reads SQLite's plans")
 @pytest.mark.parametrize("visible", [EVERYTHING, ADAS, MOES], ids=["root", "ada", "moe"])
-def test_outcomes_use_covering_indexes(supposed_large: object, visible: VisibleRows) -> None:
-    plan = chart.plan_outcomes("sqlite", visible.rule)
-    bound = visible.binding(1, 2, start_date="2025-01-01", end_date="2025-12-31")
+def test_outcomes_use_covering_indexes(supposed_large: object, visible: Caller) -> None:
+    plan = chart.plan_outcomes.statement("sqlite", visible.rule)
+    bound = bound_values(visible, 1, 2, start_date="2025-01-01", end_date="2025-12-31")
 
     searched = [step for step in steps_of(supposed_large, plan, bound) if step.startswith("SEARCH t")]
 

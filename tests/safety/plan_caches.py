@@ -2,21 +2,15 @@
 
 import functools
 
-from access import assignments, explain, policy, session
+from access import policy, session
+from engine import rows
 from engine.query.read import plan
 from engine.query.statement import PlanCache
 from engine.query.write import statements
-from inspections import findings, schedules, visits
-from inspections.files import listing, records
-from inspections.reporting import chart, counts, dashboard, due_summary
 
-MODULES = (
-    plan, statements, chart, chart, dashboard, due_summary, counts, assignments, explain, findings,
-    policy, visits, schedules, session, visits, listing, records,
-)  # fmt: skip
 PLAN_CACHES = [
     found
-    for module in MODULES
+    for module in (plan, statements, policy, session)
     for found in vars(module).values()
     if isinstance(found, (PlanCache, functools._lru_cache_wrapper))
 ]
@@ -24,5 +18,5 @@ PLAN_CACHES = [
 
 def clear_plan_caches() -> None:
     """Clear the plan caches, so that every plan is compiled again."""
-    for cache in PLAN_CACHES:
+    for cache in (*PLAN_CACHES, *rows.PREPARED.values()):
         cache.cache_clear()

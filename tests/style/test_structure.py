@@ -123,6 +123,13 @@ def test_only_the_engine_opens_sqlite() -> None:
     assert importers == {"engine/storage/sqlite.py"}
 
 
+def test_engine_compiles_statements() -> None:
+    """Other code uses engine/rows.py. The look-up of a caller has statements of its own."""
+    compilers = {name(path) for path in product() if "compile_statement" in path.read_text()}
+
+    assert {each for each in compilers if not each.startswith(("engine/", "postgres/"))} == {"access/session.py"}
+
+
 def test_the_second_engine_is_loaded_by_name_only() -> None:
     importers = {name(path) for path in product() if "postgres" in packages_imported(path)}
 

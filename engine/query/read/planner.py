@@ -22,6 +22,7 @@ from engine.query.read.expressions import path_value
 from engine.query.shape import Condition, Embed, Filter, Node, NotEmbedded, OrderTerm
 from engine.query.statement import Action, Rule, Statement, compile_statement
 from models import RESOURCES
+from models.fields import Model
 from models.types import ColumnType, Fault
 
 Expression = sa.ColumnElement[Any]
@@ -76,6 +77,10 @@ class Planner(AccessPaths):
         """Return a new alias of a relation, and the rule's condition on its rows."""
         alias = self.alias(relation)
         return alias, self.rule.rows(action, relation.model, alias.c)
+
+    def visible(self, model: type[Model], action: Action = Action.READ) -> tuple[Any, Expression]:
+        """Return `scoped` for the table of a model."""
+        return self.scoped(self.catalog.relations[model.__tablename__], action)
 
     def scoped_target(self, relation: Relation, relationship: Relationship) -> tuple[Any, Expression]:
         """Return `scoped` for the target of a relationship. The condition is true if the source's rule implies it."""

@@ -26,6 +26,7 @@ from access.caller import Caller
 from engine.interface.database import ResponseTooLarge, TimedOut, Transaction
 from engine.open import reading, zone_info
 from engine.query.statement import Action
+from engine.rows import QueryResult
 from inspections.imports.sources import TARGETS
 from models.types import BYTE_ORDER_MARK, DATE, TIMESTAMP, Fault, escape_formula, read_date
 from routes.console.components import queries
@@ -57,7 +58,7 @@ from routes.console.components.list_query import (
     parse_list_query,
 )
 from routes.console.components.page import CONTENT_SECURITY_POLICY, redirect_to, render_page
-from routes.console.components.queries import QueryResult, ResultPage
+from routes.console.components.queries import ResultPage
 from routes.console.components.records import read_ids
 from routes.console.components.row_choice import RowChoice, RowFilter, row_filters
 from routes.console.components.tables import Row, Table

@@ -23,13 +23,15 @@ from access.caller import Caller
 from access.decorators import load_caller
 from access.policy import AccessRule
 from engine import execute
+from engine import rows as gateway
 from engine.interface.database import ResponseTooLarge, Transaction
 from engine.open import reading, writing, zone_info
 from engine.query.catalog import Relation, catalog
 from engine.query.shape import Node, OrderTerm, Query
-from engine.query.statement import Action, Binding, Rule
+from engine.query.statement import Action, Binding
 from engine.query.write.insert import Insertion, WriteResult
 from engine.query.write.row_layout import read_details, record_entry
+from engine.rows import QueryResult
 from inspections import visits
 from inspections.faults import NoSuchRow
 from models.fields import Model
@@ -73,19 +75,10 @@ def once(transaction: Transaction, caller: Caller, relation: str, change: Callab
     return result
 
 
-EMBEDDED_MAX = 1_000
 NO_LIMIT = 2**62
 NOT_FOUND = 404
 ABSENT = frozenset({None, ""})
 """The values of an argument that is not given."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryResult:
-    """Rows, and the total number of matching rows if it was requested."""
-
-    rows: list[Row]
-    total: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +122,12 @@ def select_rows(
 
     With `within`, return only the rows on which the caller may also perform that action.
     """
-    rule: Rule = PermittedRows(caller.profile, within) if within is not Action.READ else caller.rule
-    parameters, target = caller.parameters, catalog().relations[name]
-    query = with_console_order(querystring.parse(text.encode()), target)
-    binding = Binding(query.values, parameters, limit, offset, EMBEDDED_MAX, zone_info())
+    rule = PermittedRows(caller.profile, within) if within is not Action.READ else None
+    query = with_console_order(querystring.parse(text.encode()), relation(name))
     with reading() as transaction:
-        result = execute.select(transaction, rule, binding, relation=target, query=query, count=total)
-    return QueryResult([json.loads(row) for row in result.rows], result.total)
+        return gateway.select_rows(
+            transaction, caller, name, query, limit=limit, offset=offset, total=total, zone=zone_info(), rule=rule
+        )
 
 
 def select_parts(
@@ -209,11 +201,10 @@ def first_row(caller: Caller, name: str, text: str, within: Action = Action.READ
 
 def count_rows(caller: Caller, name: str, text: str) -> int:
     """Return the number of rows that a query string selects and the caller may read."""
-    rule, parameters = caller.rule, caller.parameters
     query = querystring.parse(text.encode())
-    binding = Binding(query.values, parameters, NO_LIMIT, 0, EMBEDDED_MAX, zone_info())
+    binding = binding_of(caller, query.values)
     with reading() as transaction:
-        result = execute.count(transaction, rule, binding, relation=relation(name), query=query, total=True)
+        result = execute.count(transaction, caller.rule, binding, relation=relation(name), query=query, total=True)
     return result.total or 0
 
 
@@ -258,9 +249,9 @@ def relation(name: str) -> Relation:
     return catalog().relations[name]
 
 
-def binding_of(caller: Caller, values: Any = (), limit: int = NO_LIMIT, offset: int = 0) -> Binding:
+def binding_of(caller: Caller, values: Any = ()) -> Binding:
     """Return the values of a query. Dates and times without an offset are in TIMEZONE."""
-    return Binding(values, caller.parameters, limit, offset, EMBEDDED_MAX, zone_info())
+    return Binding(values, caller.parameters, NO_LIMIT, zone=zone_info())
 
 
 # Writing

@@ -29,7 +29,7 @@ MAP = "https://www.openstreetmap.org/"
 
 def statistics_section(caller: Caller, row: Row, may_edit: bool) -> Section:
     with reading() as transaction:
-        numbers = read_building_stats(transaction, caller.visible_rows(), row["id"])
+        numbers = read_building_stats(transaction, caller, row["id"])
         today = transaction.today
     return "building_statistics.html", {
         "beside": True,

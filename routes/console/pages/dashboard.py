@@ -11,6 +11,7 @@ from access.caller import Caller
 from engine.interface.database import TimedOut
 from engine.open import reading
 from engine.query.statement import Action
+from engine.rows import QueryResult
 from inspections.reporting import chart, counts
 from inspections.reporting.dashboard import read_dashboard, read_first_steps
 from inspections.reporting.due_summary import read_due_summary
@@ -41,8 +42,8 @@ def dashboard(caller: Caller) -> Response:
         problem = fault_message(fault)
         drawn = NO_CHART
     with reading() as transaction:
-        numbers = read_dashboard(transaction, caller.visible_rows())
-        due = read_due_summary(transaction, caller.visible_rows())
+        numbers = read_dashboard(transaction, caller)
+        due = read_due_summary(transaction, caller)
         # The steps count every row, so only a role that may create clients sees them.
         steps = read_first_steps(transaction) if policy.permits(caller.profile, Action.INSERT, Client) else []
         today = transaction.today
@@ -88,13 +89,13 @@ def requested_chart(caller: Caller) -> chart.Chart:
     """Return the chart of the dates in the URL, or of the last twelve months."""
     start, end = (read_date(text) if (text := request.args.get(name, "").strip()) else None for name in ("from", "to"))
     with reading() as transaction:
-        drawn = chart.read_chart(transaction, caller.visible_rows(), start, end)
+        drawn = chart.read_chart(transaction, caller, start, end)
     if len(drawn.series) > charts.POINTS_MAX:
         raise chart.InvalidPeriod("Choose dates at most ten years apart")
     return drawn
 
 
-def inspections(caller: Caller, filters: str) -> queries.QueryResult:
+def inspections(caller: Caller, filters: str) -> QueryResult:
     """Return the first inspections by date."""
     text = f"{in_use(caller, COLUMNS, 'buildings')}&{filters}&order=date_visited.asc,id.asc"
     return queries.select_rows(caller, "inspections", text, limit=LIST_ROWS)

@@ -17,6 +17,7 @@ from access.policy import PermissionDenied
 from access.session import current_time
 from engine.open import database, local_day, reading, writing
 from engine.query.statement import Action
+from engine.rows import EMBEDDED_MAX
 from inspections import findings
 from inspections.deadlines import end_of_day
 from inspections.findings import may_report_defect
@@ -101,7 +102,7 @@ def later_visits(caller: Caller, ids: Sequence[int]) -> dict[int, list[Row]]:
     cases = {row["case_id"] for row in found}
     text = f"select=inspection_id,case_id,round,inspections({VISIT_TITLE},status)&order=round.desc"
     among = f"{text}&case_id=in.({','.join(map(str, cases))})"
-    plans = queries.first_page(caller, "inspection_plans", among, queries.EMBEDDED_MAX).rows if cases else []
+    plans = queries.first_page(caller, "inspection_plans", among, EMBEDDED_MAX).rows if cases else []
     rounds = {each["inspection_id"]: each["round"] for each in plans}
     return {
         row["id"]: [

@@ -17,6 +17,7 @@ from access.decorators import load_caller, public
 from engine.interface.clock import in_zone
 from engine.open import reading, writing
 from engine.query.statement import Action
+from engine.rows import QueryResult
 from models.types import Fault
 from models.vocabulary import INSPECTION_TYPES, SEVERITIES
 from routes.console.components import queries, row_choice
@@ -75,7 +76,7 @@ def kiosk_content(caller: Caller) -> dict[str, Any]:
 
     columns = in_use(caller, COLUMNS, "buildings")
 
-    def select(text: str, *, total: bool = False) -> queries.QueryResult:
+    def select(text: str, *, total: bool = False) -> QueryResult:
         result = queries.select_rows(caller, "inspections", f"{columns}&{text}", limit=ROWS, total=total)
         return replace(result, rows=[shown_row(row) for row in result.rows])
 

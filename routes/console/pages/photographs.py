@@ -15,6 +15,7 @@ from access.decorators import load_caller
 from engine.interface.database import Transaction
 from engine.open import database, reading, writing
 from engine.query.statement import Action
+from engine.rows import EMBEDDED_MAX
 from inspections.faults import FileDenied, FileTooLarge, NoSuchFile
 from inspections.files import records
 from inspections.files.images import Position
@@ -112,7 +113,7 @@ def photographs_of_findings(caller: Caller, ids: Iterable[int]) -> dict[int, lis
     """Return the photographs of findings, oldest first, as far as the caller sees them."""
     text = f"{SHOWN},finding_id&finding_id=in.({','.join(map(str, ids))})&order=created_at,id"
     found: dict[int, list[Row]] = {}
-    for row in queries.first_page(caller, NAME, text, queries.EMBEDDED_MAX).rows:
+    for row in queries.first_page(caller, NAME, text, EMBEDDED_MAX).rows:
         found.setdefault(row["finding_id"], []).append(shown_file(row))
     return found
 

@@ -20,6 +20,7 @@ from access.decorators import load_caller
 from access.session import current_time
 from engine.open import local_day, reading, writing
 from engine.query.statement import Action
+from engine.rows import EMBEDDED_MAX
 from inspections import visits
 from inspections.faults import NextVisitTouched, VisitClosed
 from models import Inspection
@@ -212,7 +213,7 @@ def read_case(caller: Caller, key: int) -> list[Row]:
     if plan is None:
         return []
     text = f"{PLAN_COLUMNS}&case_id=eq.{plan['case_id']}&order=round"
-    return queries.select_rows(caller, "inspection_plans", text, limit=queries.EMBEDDED_MAX).rows
+    return queries.select_rows(caller, "inspection_plans", text, limit=EMBEDDED_MAX).rows
 
 
 def show_case(case: list[Row], key: int) -> Shown:
