@@ -91,10 +91,8 @@ class FindingRule(DomainRule):
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
         """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along."""
-        ids = [key[0] for key in keys]
-        if any(
-            each["kind"] not in (MADE, REMARK) for each in read_rows(transaction, EVENTS, ("kind",), "finding_id", ids)
-        ):
+        events = read_rows(transaction, UNRESTRICTED, EVENTS, ("kind",), finding_id=[key[0] for key in keys])
+        if any(each["kind"] not in (MADE, REMARK) for each in events):
             raise FindingMoved
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
