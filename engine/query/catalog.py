@@ -377,21 +377,19 @@ class CheckViolation(ConstraintViolation, code="23514"):
     def __init__(self, constraint: str, details: str | None = None) -> None:
         owners = [name for name in catalog().relations if constraint.startswith(f"{name}_")]
         relation = max(owners, key=len, default="row")
-        super().__init__(
-            check_messages().get(constraint)
-            or f'new row for relation "{relation}" violates check constraint "{constraint}"',
-            details,
-        )
+        refused = refusal_messages().get(constraint)
+        standard = f'new row for relation "{relation}" violates check constraint "{constraint}"'
+        super().__init__(refused or CHECKS.get(constraint, standard), details or (constraint if refused else None))
         self.constraint = constraint
         column = constraint.removeprefix(f"{relation}_").removesuffix("_check")
         found = catalog().relations.get(relation)
         self.columns = (column,) if found is not None and column in found.attributes else ()
 
 
-def check_messages() -> Mapping[str, str]:
-    """Return the messages of the triggers' checks by constraint."""
+def refusal_messages() -> Mapping[str, str]:
+    """Return the messages of `Model.refusals` by constraint."""
     refusals = (each for relation in catalog().relations.values() for each in relation.model.refusals)
-    return {**CHECKS, **{each.constraint: each.message for each in refusals}}
+    return {each.constraint: each.message for each in refusals}
 
 
 CHECKS = {
