@@ -101,7 +101,8 @@ def test_managers_write_rows_of_open_visits_only(case: Callable, table: str, way
 
         if status in CLOSED_STATUSES:
             assert (refused.status, refused.code) == REFUSED, (status, refused.text)
-            assert (refused.json["message"], refused.json["details"]) == (MESSAGE, "inspections_closed_check")
+            assert refused.json["message"] == MESSAGE
+            assert refused.json["details"].endswith("inspections_closed_check")
         else:
             assert refused.status in (200, 201, 204), (status, refused.text)
         for who in ("ada", "root", "service"):
