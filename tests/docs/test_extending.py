@@ -26,6 +26,7 @@ from tests.support.ports import free_port
 pytestmark = pytest.mark.slow
 
 TITLES = ("A column", "A table", "A function", "A page of the console")
+WITH_MIGRATION = ("A column", "A table")
 STATUS = "A status of findings"
 TOUCHES = {"A column": 3, "A table": 6, "A function": 3}
 SCHEMAS = {"schema.sql", "postgres/schema.sql"}
@@ -130,7 +131,9 @@ def extended(tmp_path_factory: pytest.TempPathFactory) -> ExtendedProject:
     return ExtendedProject(tmp_path_factory.mktemp("extended"))
 
 
-@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize(
+    "title", [each if each in WITH_MIGRATION else pytest.param(each, marks=pytest.mark.one_engine) for each in TITLES]
+)
 def test_extended_project_passes_the_tests_of_the_section(extended: ExtendedProject, title: str) -> None:
     (words,) = commands(title, "bin/test")
 
@@ -139,11 +142,13 @@ def test_extended_project_passes_the_tests_of_the_section(extended: ExtendedProj
     assert ran.returncode == 0, ran.stdout[-5_000:] + ran.stderr
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("title", TOUCHES)
 def test_touches_are_the_numbered_steps(extended: ExtendedProject, title: str) -> None:
     assert len(STEP.findall(section(title))) == TOUCHES[title]
 
 
+@pytest.mark.one_engine
 @pytest.mark.parametrize("title", TITLES)
 def test_no_other_file_changes(extended: ExtendedProject, title: str) -> None:
     by_hand = {edited_path(extended.folder, block) for block in edits(title)}

@@ -37,7 +37,19 @@ SPLIT_FILES = (
 )
 """The files whose tests run in several processes: each test takes a minute or more."""
 
-LONGEST_FILES = (*SPLIT_FILES, "tests/docs/test_extending.py")
+LONGEST_FILES = (
+    *SPLIT_FILES,
+    "tests/docs/test_extending.py",
+    "tests/console/test_odd_input.py",
+    "tests/durability/test_check.py",
+    "tests/access/test_rights.py",
+    "tests/engine/test_consistent_reads.py",
+    "tests/console/test_paper.py",
+    "tests/contract/test_resource_matrix.py",
+    "tests/console/test_session.py",
+    "tests/durability/test_backup.py",
+    "tests/docs/test_readme.py",
+)
 """The files that begin first, so that no process waits for them at the end."""
 
 
