@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
@@ -37,10 +36,10 @@ from engine.interface.database import (
     LockTimeout,
     ReplicationPositions,
     TimedOut,
-    TooManyConnections,
     Transaction,
     Unreachable,
 )
+from engine.interface.pool import ConnectionPool
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.registry import DIALECTS
 from models.types import Fault
@@ -323,51 +322,29 @@ Statement = tuple[str, tuple[str, ...]]
 """SQL and its values."""
 
 
-class SessionPool:
-    """The sessions of a process with one server. The session used last is used next."""
+class SessionPool(ConnectionPool[ServerSession]):
+    """The sessions of a process with one server."""
 
-    def __init__(self, connect: Callable[[], ServerSession]) -> None:
-        self.connect = connect
-        self.free = threading.Semaphore(CONNECTIONS_MAX)
-        self.idle: deque[ServerSession] = deque()
+    def __init__(self, url: sa.URL) -> None:
+        super().__init__(CONNECTIONS_MAX)
+        self.url = url
         self.generation = 0
 
-    def take(self) -> ServerSession:
-        """Return an idle session or a new one. Raise TooManyConnections if none is free in time."""
-        if not self.free.acquire(timeout=WRITE_WAIT_SECONDS_MAX):
-            raise TooManyConnections("sorry, too many clients already")
-        try:
-            while (session := self.pop_idle()) is not None:
-                if not session.is_ended_by_server():
-                    return session
-                session.close()
-                self.drop_idle()  # the others have ended for the same reason
-            session = self.connect()
-            session.generation = self.generation
-        except BaseException:
-            self.free.release()
-            raise
+    def connect(self) -> ServerSession:
+        session = connect(self.url, READ_SECONDS_MAX)
+        session.generation = self.generation
         return session
 
-    def pop_idle(self) -> ServerSession | None:
-        try:
-            return self.idle.pop()
-        except IndexError:
-            return None
+    def has_ended(self, session: ServerSession) -> bool:
+        return session.is_ended_by_server()
 
-    def give_back(self, session: ServerSession) -> None:
-        """Keep an idle session; close any other one."""
-        if session.is_idle and not session.is_worn and session.generation == self.generation:
-            self.idle.append(session)
-        else:
-            session.close()
-        self.free.release()
+    def is_reusable(self, session: ServerSession) -> bool:
+        return session.is_idle and not session.is_worn and session.generation == self.generation
 
     def drop_idle(self) -> None:
         """Close idle sessions now, and the sessions in use once they are given back."""
         self.generation += 1
-        while (session := self.pop_idle()) is not None:
-            session.close()
+        super().drop_idle()
 
 
 class ServerDatabase(Database):
@@ -379,7 +356,7 @@ class ServerDatabase(Database):
         self.cache = VersionedCache()
         self.clock = Clock()
         self.replicas = Replicas(replicas) if replicas else None
-        self.pool = SessionPool(lambda: connect(self.url, READ_SECONDS_MAX))
+        self.pool = SessionPool(url)
 
     def reading(self, seconds_max: float = READ_SECONDS_MAX) -> AbstractContextManager[Transaction]:
         """Return the current transaction, or a new snapshot for reading only."""

@@ -1,6 +1,6 @@
 """A SQLite file with its connections, writer lock and caches: snapshots for reading, and one writer at a time.
 
-The connection used last is used next, since its page cache is warm. One server at a time serves a file, by a lock on
+One server at a time serves a file, by a lock on
 `<database>.serving` that ends with the server's processes. Closing any descriptor of the database itself would drop
 SQLite's locks on it.
 """
@@ -10,14 +10,11 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeGuard
-
-import sqlalchemy as sa
+from typing import Self, TypeGuard
 
 from engine.interface.clock import Clock
 from engine.interface.database import (
@@ -32,9 +29,9 @@ from engine.interface.database import (
     Database,
     Locked,
     LockTimeout,
-    TooManyConnections,
     Transaction,
 )
+from engine.interface.pool import ConnectionPool
 from engine.interface.versioned_cache import VersionedCache
 from engine.query.dialect.registry import DIALECTS
 from engine.storage import sqlite
@@ -45,80 +42,34 @@ from engine.storage.writer_lock import FIRST, CommitGroup, DataVersion, WriterLo
 from models.types import Fault
 
 
-class ConnectionPool:
-    """The open connections of one process to a file, by the engine that opens them."""
+class FilePool(ConnectionPool[sqlite.Connection]):
+    """The connections of one process to a file that write, or those that read."""
 
-    def __init__(self, *engines: sa.Engine) -> None:
+    def __init__(self, database: SqliteDatabase, size_max: int, *, writable: bool) -> None:
+        super().__init__(size_max)
+        self.database = database
+        self.writable = writable
         self.process = os.getpid()
-        self.require_same_file: Callable[[], None] = lambda: None
-        self.idle = {each: deque[sa.PoolProxiedConnection]() for each in engines}
 
-    @contextmanager
-    def checked_out(self, engine: sa.Engine) -> Iterator[sqlite.Connection]:
-        """Yield a connection for the duration of a block."""
-        pooled = self.check_out(engine)
-        try:
-            yield connection_of(pooled)
-        finally:
-            self.check_in(engine, pooled)
-
-    def check_out(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """Return an idle connection or a new one. Raise TooManyConnections if all are in use."""
+    def connect(self) -> sqlite.Connection:
+        """Open a connection; raise DatabaseFileReplaced if it is to another file than the other connections."""
         assert self.process == os.getpid(), "SQLite connections do not survive a fork"
+        self.database.require_same_file()
         try:
-            return pop_idle(self.idle[engine]) or self.open_connection(engine)
-        except sa.exc.TimeoutError as error:
-            raise TooManyConnections("sorry, too many clients already") from error
+            connection = sqlite.connect(self.database.path, writable=self.writable)
         except sqlite.ERRORS as error:
             raise sqlite.translate(error) from error
-
-    def open_connection(self, engine: sa.Engine) -> sa.PoolProxiedConnection:
-        """Open a connection; raise DatabaseFileReplaced if it is to another file than the other connections."""
-        self.require_same_file()
-        pooled = engine.raw_connection()
         try:
-            self.require_same_file()
+            self.database.require_same_file()
         except BaseException:
-            pooled.invalidate()
-            pooled.close()
+            connection.close()
             raise
-        return pooled
+        return connection
 
-    def check_in(self, engine: sa.Engine, pooled: sa.PoolProxiedConnection) -> None:
-        """Keep a sound connection for the next transaction; close any other one."""
-        connection = connection_of(pooled)
-        if connection.broken or connection.is_worn or connection.driver_connection.in_transaction:
-            pooled.invalidate()
-        # The engine's own pool is slower: it only opens and closes connections.
-        if pooled.is_valid:
-            self.idle[engine].append(pooled)
-        else:
-            pooled.close()
-
-    def close(self) -> None:
-        """Close all idle connections."""
-        for engine, idle in self.idle.items():
-            while (pooled := pop_idle(idle)) is not None:
-                pooled.close()
-            engine.dispose()
+    def is_reusable(self, connection: sqlite.Connection) -> bool:
+        return not (connection.broken or connection.is_worn or connection.driver_connection.in_transaction)
 
 
-def connection_of(pooled: sa.PoolProxiedConnection) -> sqlite.Connection:
-    """Return the state that is stored with a driver's connection."""
-    driver_connection: Any = pooled.driver_connection
-    connection: sqlite.Connection = driver_connection.walkthrough
-    return connection
-
-
-def pop_idle(idle: deque[sa.PoolProxiedConnection]) -> sa.PoolProxiedConnection | None:
-    """Return the connection used last; None if there is none."""
-    try:
-        return idle.pop()
-    except IndexError:  # also if another thread was faster
-        return None
-
-
-CACHED_STATEMENTS_MAX = 512
 PROBE_SECONDS = 60.0  # between probes of the disk while nothing is written: flash memory wears
 PROBE = (
     "INSERT INTO facts (name, value) VALUES ('write_probe', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -132,8 +83,9 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.writer = writer = make_engine(path, writable=True)
-        self.reader = reader = make_engine(path, writable=False)
+        self.writers = FilePool(self, 1, writable=True)
+        # Plus one each for the data version and the checkpointer.
+        self.readers = FilePool(self, CONNECTIONS_MAX + 2, writable=False)
         self.dialect = DIALECTS["sqlite"]
         self.writer_lock = WriterLock(Path(f"{path}.lock"))
         self.identity = FileIdentity(path)
@@ -141,12 +93,8 @@ class SqliteDatabase(Database):
         self.last_write_failed = False
         self.cache = VersionedCache()
         self.clock = Clock()
-        self.connections = ConnectionPool(writer, reader)
-        self.connections.require_same_file = self.require_same_file
-        self.data_version = DataVersion(lambda: self.connections.check_out(reader))
-        self.checkpointer = WalCheckpointer(
-            str(path), lambda: self.connections.checked_out(reader), self.hold_writer_lock
-        )
+        self.data_version = DataVersion(self.readers)
+        self.checkpointer = WalCheckpointer(str(path), self.readers.checked_out, self.hold_writer_lock)
         self.group: CommitGroup | None = None  # open, and passed on with the writer lock
         self.is_audited = False  # the audit log's tables exist
 
@@ -207,8 +155,7 @@ class SqliteDatabase(Database):
     def new_group(self) -> CommitGroup:
         try:
             self.require_same_file()
-            pooled = self.connections.check_out(self.writer)
-            return CommitGroup(connection_of(pooled), pooled)
+            return CommitGroup(self.writers.take())
         except BaseException as error:
             if isinstance(error, DatabaseFileReplaced):
                 self.detach_log()
@@ -220,11 +167,9 @@ class SqliteDatabase(Database):
 
         SQLite would replay the log into the other file after a power cut. The caller holds the writer lock.
         """
-        pooled = pop_idle(self.connections.idle[self.writer])
-        if pooled is not None:
-            if not self.identity.is_missing():
-                self.checkpointer.truncate(connection_of(pooled))
-            self.connections.check_in(self.writer, pooled)
+        if self.writers.idle and not self.identity.is_missing():
+            with self.writers.checked_out() as connection:
+                self.checkpointer.truncate(connection)
 
     def require_same_file(self) -> None:
         """Raise DatabaseFileReplaced if the file was removed or replaced."""
@@ -257,7 +202,7 @@ class SqliteDatabase(Database):
             self.end(group)
         finally:
             try:
-                self.connections.check_in(self.writer, group.pooled)
+                self.writers.give_back(group.connection)
             finally:
                 self.writer_lock.release()
         if not (has_failed and group.is_lost):
@@ -327,7 +272,8 @@ class SqliteDatabase(Database):
         """Close all connections."""
         self.checkpointer.stop()
         self.data_version.close()
-        self.connections.close()
+        for pool in (self.writers, self.readers):
+            pool.drop_idle()
 
     def shut_down(self, wait_seconds_max: float = WRITE_WAIT_SECONDS_MAX) -> None:
         """Checkpoint the log and close all connections. The last close checkpoints too, so the writer lock is held.
@@ -338,37 +284,11 @@ class SqliteDatabase(Database):
         try:
             with self.hold_writer_lock(wait_seconds_max):
                 if not self.identity.is_missing():
-                    with self.connections.checked_out(self.writer) as connection:
+                    with self.writers.checked_out() as connection:
                         self.checkpointer.truncate(connection)
                 self.close()
         except (Fault, *sqlite.ERRORS):
             self.close()  # the log holds what is committed; the next start checkpoints it
-
-
-def make_engine(path: Path, *, writable: bool) -> sa.Engine:
-    """Return the SQLAlchemy engine that opens the connections of the writer or of the readers."""
-    engine = sa.create_engine(
-        sa.URL.create("sqlite", database=str(path)),
-        module=sqlite.driver,
-        hide_parameters=True,
-        pool_size=1 if writable else CONNECTIONS_MAX + 2,  # plus one each for the data version and the checkpointer
-        max_overflow=0,
-        pool_timeout=WRITE_WAIT_SECONDS_MAX,
-        pool_reset_on_return=None,
-        # Reuse the last used connection, whose cache is warm. This keeps the number of connections low.
-        pool_use_lifo=True,
-        connect_args={
-            "cached_statements": CACHED_STATEMENTS_MAX,
-            "check_same_thread": False,
-            "factory": sqlite.DriverConnection,
-        },
-    )
-
-    def prepare(driver_connection: Any, record: object) -> None:
-        driver_connection.walkthrough = sqlite.prepare(driver_connection, writable=writable)
-
-    sa.event.listen(engine, "connect", prepare)
-    return engine
 
 
 class Snapshot:
@@ -377,9 +297,9 @@ class Snapshot:
     Every request opens one. As nested generators it takes as long as finding a row by its key.
     """
 
-    __slots__ = ("database", "pooled", "seconds_max", "token", "transaction")
+    __slots__ = ("connection", "database", "seconds_max", "token", "transaction")
 
-    pooled: sa.PoolProxiedConnection
+    connection: sqlite.Connection
     token: CurrentToken
     transaction: SqliteTransaction
 
@@ -389,12 +309,12 @@ class Snapshot:
 
     def __enter__(self) -> Transaction:
         database = self.database
-        self.pooled = pooled = database.connections.check_out(database.reader)
+        self.connection = connection = database.readers.take()
         try:
-            transaction = SqliteTransaction(connection_of(pooled), database.dialect, database.cache)
+            transaction = SqliteTransaction(connection, database.dialect, database.cache)
             self.token = database.begin(transaction, self.seconds_max)
         except BaseException:
-            database.connections.check_in(database.reader, pooled)
+            database.readers.give_back(connection)
             raise
         self.transaction = transaction
         return transaction
@@ -404,7 +324,7 @@ class Snapshot:
         try:
             database.finish(self.transaction, self.token, has_failed=kind is not None)
         finally:
-            database.connections.check_in(database.reader, self.pooled)
+            database.readers.give_back(self.connection)
 
 
 class AlreadyServed(Exception):

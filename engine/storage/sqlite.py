@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from engine.interface.database import (
@@ -109,6 +110,7 @@ except ImportError:  # no wheel for this platform
     import sqlite3 as driver
 
 
+CACHED_STATEMENTS_MAX = 512
 BUSY_MILLISECONDS = 5_000
 NEVER = float("inf")  # the deadline of commands that read, such as a check
 BUSY_STEP = 100  # milliseconds
@@ -246,6 +248,9 @@ class Connection:
             raise interruption from error
         return fault
 
+    def close(self) -> None:
+        self.driver_connection.close()
+
     def end_deadline(self) -> None:
         """Remove the deadline: the transaction ends."""
         self.deadline = float("inf")
@@ -278,6 +283,19 @@ class Connection:
 
 
 set_up_every_connection(driver)
+
+
+def connect(path: Path, *, writable: bool) -> Connection:
+    """Open a connection of the application; raise WrongSetting."""
+    driver_connection = driver.connect(
+        path, cached_statements=CACHED_STATEMENTS_MAX, check_same_thread=False, factory=DriverConnection
+    )
+    try:
+        driver_connection.walkthrough = connection = prepare(driver_connection, writable=writable)
+    except BaseException:
+        driver_connection.close()
+        raise
+    return connection
 
 
 def prepare(driver_connection: Any, *, writable: bool) -> Connection:

@@ -19,15 +19,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-import sqlalchemy as sa
+from typing import Final
 
 from engine.interface.database import DiskFailed, Locked, LockTimeout, NotCommitted
+from engine.interface.pool import ConnectionPool
 from engine.storage import file_copies, sqlite
 from engine.storage.transaction import Bounds
 
@@ -209,13 +208,12 @@ NESTED: Final = Bounds("SAVEPOINT unit", ("RELEASE unit",), ("ROLLBACK TO unit",
 class CommitGroup:
     """One open transaction and the writes in it. The thread that holds the writer lock owns the group.
 
-    `members` counts the writes to commit. `pooled` is the connection's entry in its pool. `fault` is what kept the
-    group from being committed; it is final once the lock `ended` is free.
+    `members` counts the writes to commit. `fault` is what kept the group from being committed; it is final once the
+    lock `ended` is free.
     """
 
-    def __init__(self, connection: sqlite.Connection, pooled: sa.PoolProxiedConnection) -> None:
+    def __init__(self, connection: sqlite.Connection) -> None:
         self.connection = connection
-        self.pooled = pooled
         self.members = 0
         self.ended = threading.Lock()
         self.ended.acquire()
@@ -286,9 +284,9 @@ class DataVersion:
     number never returns to an earlier value, even when another connection takes over.
     """
 
-    def __init__(self, connect: Callable[[], sa.PoolProxiedConnection]) -> None:
-        self.connect = connect
-        self.connection: sa.PoolProxiedConnection | None = None
+    def __init__(self, pool: ConnectionPool[sqlite.Connection]) -> None:
+        self.pool = pool
+        self.connection: sqlite.Connection | None = None
         self.mark: int | None = None  # what the connection's PRAGMA returned
         self.version = 0
         self.mutex = threading.Lock()
@@ -297,8 +295,8 @@ class DataVersion:
         """Return the version that a snapshot taken now has. Raises the faults of a disk."""
         with self.mutex:
             if self.connection is None:
-                self.connection = self.connect()
-            driver_connection: Any = self.connection.driver_connection
+                self.connection = self.pool.take()
+            driver_connection = self.connection.driver_connection
             try:
                 mark = driver_connection.execute("PRAGMA data_version").fetchone()[0]
             except sqlite.ERRORS as error:
@@ -315,5 +313,6 @@ class DataVersion:
 
     def disconnect(self) -> None:
         if self.connection is not None:
-            self.connection.invalidate()
+            self.connection.broken = True
+            self.pool.give_back(self.connection)
         self.connection = self.mark = None

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 
+from engine.storage import sqlite
 from engine.storage.database import SqliteDatabase
 from engine.storage.file_copies import DatabaseFileReplaced, FileIdentity, identity
 from engine.storage.sqlite import driver
@@ -142,16 +142,16 @@ def test_worker_does_not_serve_a_file_replaced_during_its_start(base_file, tmp_p
         shutil.copy(base_file, each)
         each.chmod(0o600)
     monkeypatch.setattr(FileIdentity, "expected", {str(file): identity(str(file))})
-    raw_connection = sqlalchemy.Engine.raw_connection
+    connect = sqlite.connect
 
-    def replace(*words: object) -> object:
+    def replace(path: Path, *, writable: bool) -> sqlite.Connection:
         if at == "opened":
-            taken = raw_connection(*words)
+            taken = connect(path, writable=writable)
         if other.exists():
             other.replace(file)
-        return raw_connection(*words) if at == "opening" else taken
+        return connect(path, writable=writable) if at == "opening" else taken
 
-    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", replace)
+    monkeypatch.setattr("engine.storage.sqlite.connect", replace)
 
     app = open_app(file)
 
@@ -178,7 +178,8 @@ def test_connection_to_a_replaced_file_is_refused(database: SqliteDatabase):
     with database.reading():
         pass
 
-    database.connections.close()
+    for pool in (database.writers, database.readers):
+        pool.drop_idle()
 
     for open_transaction in (database.reading, database.writing):
         try:

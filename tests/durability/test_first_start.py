@@ -147,10 +147,10 @@ def test_disk_that_cannot_create_files_is_reported_by_its_cause(base_file, tmp_p
     disk = SimpleNamespace(f_bavail=free, f_frsize=4_096, f_flag=flag)
     monkeypatch.setattr(os, "statvfs", lambda path: disk)
 
-    def fail(engine: object) -> None:
+    def fail(path: Path, *, writable: bool) -> None:
         raise sqlite.driver.OperationalError("disk I/O error")
 
-    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", fail)
+    monkeypatch.setattr("engine.storage.sqlite.connect", fail)
 
     assert refusal(file) == f"{file} cannot be used: {reason}"
 

@@ -26,10 +26,10 @@ def readonly_file(base_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     shutil.copy(base_file, file)
     file.chmod(0o600)
 
-    def fail(engine: object) -> None:
+    def fail(path: Path, *, writable: bool) -> None:
         raise sqlite.driver.OperationalError("disk I/O error")
 
-    monkeypatch.setattr("sqlalchemy.Engine.raw_connection", fail)
+    monkeypatch.setattr("engine.storage.sqlite.connect", fail)
     return file
 
 

@@ -80,7 +80,7 @@ def preparations(app: Flask, who: str, paths: list[str]) -> list[int]:
         assert client.get(path, headers=headers).status_code == 200
         return len(asked)
 
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         connection.driver_connection.set_authorizer(permit)
     counted = [count(path) for path in paths]
     database.close()
@@ -111,7 +111,7 @@ def test_bulk_insert_is_one_statement(tmp_path: Path) -> None:
     headers = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
     rows = [{"name": f"Inspector {number}"} for number in range(237)]
     said: list[str] = []
-    with database.connections.checked_out(database.writer) as connection:
+    with database.writers.checked_out() as connection:
         connection.driver_connection.set_trace_callback(said.append)
 
     answer = app.test_client().post(

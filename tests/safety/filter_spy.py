@@ -36,8 +36,8 @@ class FilterSpy:
         if databases.SERVER is not None:
             spy.replace_operators(database, direct_database)
             return spy
-        for engine in (database.reader, database.writer):
-            with database.connections.checked_out(engine) as connection:
+        for pool in (database.readers, database.writers):
+            with pool.checked_out() as connection:
                 spy.replace_functions(connection.driver_connection)
         return spy
 

@@ -206,7 +206,7 @@ def open_instance(file: pathlib.Path, **config: object) -> Iterator[ServiceInsta
 def disable_fsync(app: object) -> None:
     """Disable fsync of the writer connection. Other tests cover durability."""
     database = app.extensions["walkthrough"]
-    with database.connections.checked_out(database.writer) as connection:
+    with database.writers.checked_out() as connection:
         connection.driver_connection.execute("PRAGMA synchronous = OFF")
 
 

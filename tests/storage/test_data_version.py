@@ -104,9 +104,7 @@ def test_an_error_leaves_the_next_reader_its_whole_time(
     with database.reading() as transaction:
         assert transaction.value("SELECT 1") == 1
     # The thread of the checkpoints may have left a second connection.
-    assert {each.driver_connection.walkthrough.deadline for each in database.connections.idle[database.reader]} == {
-        float("inf")
-    }
+    assert {each.driver_connection.walkthrough.deadline for each in database.readers.idle} == {float("inf")}
 
 
 def test_a_version_does_not_return_once_another_connection_watches(database: SqliteDatabase) -> None:
@@ -144,7 +142,7 @@ def test_a_checkpoint_on_a_connection_gives_it_no_wrong_version(database: Sqlite
     """The connection reads the log's index for the checkpoint, and not the snapshot."""
     version_of(database)
     commit(database)
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         connection.driver_connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     with database.reading() as transaction:
         assert transaction.cached("n", lambda: transaction.value(NUMBER)) == "1"

@@ -267,12 +267,12 @@ def test_an_older_snapshot_keeps_its_value(filled: SqliteDatabase) -> None:
     def read(transaction: object) -> int:
         return transaction.cached("buildings", lambda: transaction.value("SELECT count(*) FROM buildings"))
 
-    with filled.connections.checked_out(filled.reader) as connection:
+    with filled.readers.checked_out() as connection:
         pass
     with filled.reading() as older:
         assert older.connection is connection
         before = read(older)
-        with filled.connections.checked_out(filled.writer) as writer:
+        with filled.writers.checked_out() as writer:
             writer.driver_connection.execute("DELETE FROM buildings WHERE id = 6")
         with ThreadPoolExecutor(1) as pool:
             newer = pool.submit(lambda: snapshot_of(filled, read)).result(10)
@@ -308,19 +308,18 @@ def test_a_write_transaction_caches_nothing(filled: SqliteDatabase, count: Build
 def test_a_connection_serves_the_next_request(filled: SqliteDatabase) -> None:
     used = []
     for _ in range(3):
-        with filled.connections.checked_out(filled.reader) as connection:
+        with filled.readers.checked_out() as connection:
             used.append(connection)
 
     assert len(set(map(id, used))) == 1
-    assert len(filled.connections.idle[filled.reader]) == 1
+    assert len(filled.readers.idle) == 1
 
 
 def test_two_requests_at_once_have_two_connections(filled: SqliteDatabase) -> None:
-    reader = filled.reader
-    with filled.connections.checked_out(reader) as one, filled.connections.checked_out(reader) as other:
+    with filled.readers.checked_out() as one, filled.readers.checked_out() as other:
         assert one is not other
 
-    assert len(filled.connections.idle[reader]) == 2
+    assert len(filled.readers.idle) == 2
 
 
 def test_a_connection_that_another_thread_takes_first_is_no_error(filled: SqliteDatabase) -> None:
@@ -328,23 +327,23 @@ def test_a_connection_that_another_thread_takes_first_is_no_error(filled: Sqlite
         def __bool__(self) -> bool:
             return True
 
-    filled.connections.idle[filled.reader] = TakenMeanwhile()
-    with filled.connections.checked_out(filled.reader) as connection:
+    filled.readers.idle = TakenMeanwhile()
+    with filled.readers.checked_out() as connection:
         assert connection.driver_connection.execute("SELECT 1").fetchone() == (1,)
 
 
 def test_a_broken_connection_is_not_reused(filled: SqliteDatabase) -> None:
-    with filled.connections.checked_out(filled.reader) as connection:
+    with filled.readers.checked_out() as connection:
         connection.broken = True
 
-    assert not filled.connections.idle[filled.reader]
+    assert not filled.readers.idle
 
 
 def test_close_leaves_no_connection_open(filled: SqliteDatabase) -> None:
-    with filled.connections.checked_out(filled.reader) as connection:
+    with filled.readers.checked_out() as connection:
         pass
     filled.close()
 
-    assert not filled.connections.idle[filled.reader]
+    assert not filled.readers.idle
     with pytest.raises(driver.ProgrammingError):
         connection.driver_connection.execute("SELECT 1")

@@ -54,7 +54,7 @@ def write(database: SqliteDatabase, writes: int) -> None:
 
 def pages(database: SqliteDatabase) -> tuple[int, int]:
     """The pages in the log, and those of them that are in the file."""
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         found = connection.pages_logged()
     assert found is not None
     return found
@@ -91,7 +91,7 @@ def test_checkpoints_run_on_a_thread_and_never_in_a_commit(database, modes):
 
     assert modes
     assert {thread for _, thread in modes} == {"checkpoint"}
-    with database.connections.checked_out(database.writer) as connection:
+    with database.writers.checked_out() as connection:
         setting = connection.driver_connection.execute("PRAGMA wal_autocheckpoint").fetchone()
     assert setting == (0,)
 
@@ -153,7 +153,7 @@ def test_a_reader_that_never_ends_is_warned_of_once_and_the_log_is_truncated_aft
 @IN_BACKGROUND
 def test_a_truncation_leaves_the_wait_for_locks_as_it_was(database):
     put(database, "any")
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         database.checkpointer.truncate(connection)
 
         found = connection.driver_connection.execute("PRAGMA busy_timeout").fetchone()
@@ -325,7 +325,7 @@ def test_an_older_sqlite_is_not_asked_for_the_length_of_its_log(database, monkey
     """It would checkpoint the log."""
     put(database, "any")
     monkeypatch.setattr(sqlite.driver, "sqlite_version_info", (3, 50, 4))
-    with database.connections.checked_out(database.writer) as connection:
+    with database.writers.checked_out() as connection:
         assert connection.pages_logged() is None
 
 
@@ -338,7 +338,7 @@ def test_an_older_sqlite_checkpoints_inside_commit(database, monkeypatch, modes)
     assert database.checkpointer.thread is None
     assert modes == []
     assert database.checkpointer.size() < 1 << 20  # 1.2 MiB were written
-    with database.connections.checked_out(database.writer) as connection:
+    with database.writers.checked_out() as connection:
         setting = connection.driver_connection.execute("PRAGMA wal_autocheckpoint").fetchone()
     assert setting == (20,)
 

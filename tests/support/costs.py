@@ -132,7 +132,7 @@ def work_of(app: Flask, run: Callable[[], object]) -> Work:
 
     is_file = isinstance(database, SqliteDatabase)
     if is_file:
-        with database.connections.checked_out(database.reader) as connection:
+        with database.readers.checked_out() as connection:
             counted.begin(connection)
     before = sys.gettrace()
     sys.settrace(count)
@@ -141,7 +141,7 @@ def work_of(app: Flask, run: Callable[[], object]) -> Work:
     finally:
         sys.settrace(before)
     if is_file:
-        with database.connections.checked_out(database.reader) as connection:
+        with database.readers.checked_out() as connection:
             counted.end(connection)
     return Work(result, lines[0], counted.count)
 
@@ -177,9 +177,9 @@ def count_steps(
         by_root = {"apikey": ANON_KEY, "Authorization": f"Bearer {TOKENS['root']}"}
         assert client.post(posted[0], json=posted[1], headers=by_root).status_code == 201
     counted = StepCounter()
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         counted.begin(connection)
     client.get(path, headers=headers)
-    with database.connections.checked_out(database.reader) as connection:
+    with database.readers.checked_out() as connection:
         counted.end(connection)
     return counted.count
