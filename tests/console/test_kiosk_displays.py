@@ -11,7 +11,7 @@ from tests.clients.server import password_of
 from tests.conftest import ADA, BOB, CAST, MAX, MOE, ROOT, Bearer
 from tests.console.conftest import EMAILS
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 USER = f"/auth/v1/admin/users/{MOE}"
 

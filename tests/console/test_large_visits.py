@@ -9,6 +9,8 @@ import pytest
 from tests.support.applications import import_world
 from tests.support.reports import CHECK, READING
 
+pytestmark = pytest.mark.slow
+
 LARGE, LARGE_TOO, FINDINGS = 10_050, 10_001, 201
 VISIT, CHECKED, FOUND = 5_001, 5_002, 5_003
 """Inspections of Harbor House with too many readings, too many checks, and more findings than a page shows."""

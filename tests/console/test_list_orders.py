@@ -12,6 +12,8 @@ from tests.console.generic import generic_pages
 from tests.console.test_photographs import send
 from tests.support.photographs import photograph
 
+pytestmark = pytest.mark.slow
+
 LISTS = sorted({page.path for page in generic_pages() if page.suffix == ""})
 HEADINGS = re.compile(r'<th scope="col" class="([^"]*)"( aria-sort="[a-z]+")?>(?:<a href="([^"]+)">)?([^<]+)')
 

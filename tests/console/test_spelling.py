@@ -20,7 +20,7 @@ from models.vocabulary import (
 from tests.conftest import MIA, MOE
 from tests.console.kinds_of_pages import PAGES
 
-pytestmark = pytest.mark.one_engine
+pytestmark = [pytest.mark.slow, pytest.mark.one_engine]
 
 VOCABULARY = {
     word.replace("_", " "): word.replace("_", " ").capitalize()
