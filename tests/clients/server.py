@@ -96,9 +96,10 @@ def serving(directory: Path, **settings: str) -> Iterator[Server]:
             stop(process, server)
 
 
-def start(env: dict[str, str], log: IO[bytes]) -> subprocess.Popen:
+def start(env: dict[str, str], log: IO[bytes], *application: str) -> subprocess.Popen:
+    """Start gunicorn with the shipped settings, and with another application if one is given."""
     return subprocess.Popen(
-        [sys.executable, "-m", "gunicorn", "-c", str(PROJECT / "gunicorn.conf.py")],
+        [sys.executable, "-m", "gunicorn", "-c", str(PROJECT / "gunicorn.conf.py"), *application],
         cwd=PROJECT,
         env=env,
         stdin=subprocess.DEVNULL,

@@ -22,6 +22,7 @@ from tests.support.ports import free_port
 
 EMAILS = {user["name"].lower(): user["email"] for user in json.loads(DATASET.read_text())["users"]}
 COOKIE = "walkthrough_console"
+PATIENT = "tests.support.patient:create()"  # a page is never refused because the machine is busy
 PATIENCE_MS = 60_000
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
@@ -263,7 +264,7 @@ class Service:
 
     def start(self) -> None:
         with (self.directory / "gunicorn.log").open("ab") as log:
-            self.process = start(self.environment, log)
+            self.process = start(self.environment, log, PATIENT)
         wait_until_live(self.process, self.server)
 
     def stop(self) -> None:
