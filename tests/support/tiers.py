@@ -42,6 +42,7 @@ LONGEST_FILES = (
     "tests/docs/test_extending.py",
     "tests/console/test_odd_input.py",
     "tests/durability/test_check.py",
+    "tests/durability/test_compact.py",
     "tests/access/test_rights.py",
     "tests/engine/test_consistent_reads.py",
     "tests/console/test_paper.py",
@@ -49,6 +50,7 @@ LONGEST_FILES = (
     "tests/console/test_session.py",
     "tests/durability/test_backup.py",
     "tests/docs/test_readme.py",
+    "tests/durability/test_file_identity.py",
 )
 """The files that begin first, so that no process waits for them at the end."""
 
