@@ -57,11 +57,13 @@ class ConnectionPool(ABC, Generic[ConnectionT]):
 
     def give_back(self, connection: ConnectionT) -> None:
         """Keep a reusable connection for the next transaction; close any other one."""
-        if self.is_reusable(connection):
-            self.idle.append(connection)
-        else:
-            connection.close()
-        self.free.release()
+        try:
+            if self.is_reusable(connection):
+                self.idle.append(connection)
+            else:
+                connection.close()
+        finally:
+            self.free.release()
 
     @contextmanager
     def checked_out(self) -> Iterator[ConnectionT]:
