@@ -67,9 +67,10 @@ def test_connection_whose_close_fails_frees_its_place() -> None:
 
 def test_failure_to_connect_frees_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = FakePool(1)
-    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
-        patch.setattr(pool, "connect", lambda: 1 // 0)
+    monkeypatch.setattr(pool, "connect", lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
         pool.take()
+    monkeypatch.undo()
 
     assert pool.take().number == 1
 
