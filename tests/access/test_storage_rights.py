@@ -9,7 +9,7 @@ import pytest
 
 from tests.access.api_keys import make
 from tests.conftest import BOB, MIA, MOE
-from tests.inspections.case_world import ELSEWHERE, FAILED, HIDDEN, MOMENT, OLD, OPEN, case_rows
+from tests.inspections.case_world import ELSEWHERE, FAILED, HIDDEN, MOMENT, OLD, OPEN, SCHEDULED, case_rows
 from tests.support.signin import Service, reused_service
 from tests.support.storage import OBJECT, RENDER, Sent, Storage, at, link_path, picture, storage_of
 
@@ -137,13 +137,13 @@ def test_refused_write_has_one_answer_and_writes_nothing(storage: Callable, who:
 
 
 def test_inspector_of_the_visit_stores_files(storage: Callable) -> None:
-    mia, name = storage("mia"), f"inspections/{FAILED}/own.png"
+    mia, name = storage("mia"), f"inspections/{SCHEDULED}/own.png"
 
     assert mia.upload(name).status == 200
     assert mia.upload(f"findings/{OPEN}/own.png").status == 200
     assert [
-        each["name"] for each in mia.send("DELETE", f"{OBJECT}/inspections", {"prefixes": [f"{FAILED}/own.png"]}).json
-    ] == [f"{FAILED}/own.png"]
+        each["name"] for each in mia.send("DELETE", f"{OBJECT}/inspections", {"prefixes": [f"{SCHEDULED}/own.png"]}).json
+    ] == [f"{SCHEDULED}/own.png"]
 
 
 @pytest.mark.attack(entry="F05")
