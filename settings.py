@@ -26,7 +26,7 @@ DEADLINES = "life_threatening=24h,severe=24h,moderate=30d,low=60d"  # for the na
 PREFIX = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")  # without dot segments
 # The bounds of a request's body, in bytes. FILE_BYTES_MAX, a setting, bounds each file of an upload.
 BODY_BYTES_MAX = 6 << 20
-"""Of any body but an upload, while it arrives. Only a call of `import_csv` may use all of it."""
+"""Of any body but an upload, while it arrives. A call of `import_csv`, and a form that is shown again, may use all."""
 JSON_BYTES_MAX = 1 << 20
 CSV_BYTES_MAX = 5 << 20
 SIGN_IN_BYTES_MAX = 16 << 10

@@ -1,8 +1,8 @@
 """THE rule: which role reads and writes which rows.
 
-The conditions are in access/predicates.py; this file gives them to roles and tables. No other file decides this. Below
-are the rights of roles besides rows, and the functions that other modules call. `flask schema --write` writes the table
-of docs/ACCESS.md from both files.
+The conditions are in access/predicates.py; this file gives them to roles and tables. No other file decides this, but
+triggers refuse the writes of managers to closed visits (`Model.refusals`). Below are the rights of roles besides rows,
+and the functions that other modules call. `flask schema --write` writes the table of docs/ACCESS.md from both files.
 """
 
 from __future__ import annotations

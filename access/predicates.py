@@ -308,7 +308,7 @@ def signed_by_caller_or_unsigned(profile: GrantProfile, grant: Row) -> Condition
 
 
 OWN_VISIT_DAYS = 90
-"""A closed visit stays its inspector's own for this number of days after its date: to read, and to write its rows."""
+"""For this number of days after its date, its inspector reads a closed visit and moves its findings."""
 
 visible_by_claim = any_of(through_building, inspection_grant, own_visit)
 building_by_claim = any_of(building_grant, has_own_visit)

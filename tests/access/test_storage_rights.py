@@ -142,7 +142,8 @@ def test_inspector_of_the_visit_stores_files(storage: Callable) -> None:
     assert mia.upload(name).status == 200
     assert mia.upload(f"findings/{OPEN}/own.png").status == 200
     assert [
-        each["name"] for each in mia.send("DELETE", f"{OBJECT}/inspections", {"prefixes": [f"{SCHEDULED}/own.png"]}).json
+        each["name"]
+        for each in mia.send("DELETE", f"{OBJECT}/inspections", {"prefixes": [f"{SCHEDULED}/own.png"]}).json
     ] == [f"{SCHEDULED}/own.png"]
 
 
