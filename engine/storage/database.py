@@ -51,9 +51,12 @@ class FilePool(ConnectionPool[sqlite.Connection]):
         self.writable = writable
         self.process = os.getpid()
 
+    def take(self) -> sqlite.Connection:
+        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
+        return super().take()
+
     def connect(self) -> sqlite.Connection:
         """Open a connection; raise DatabaseFileReplaced if it is to another file than the other connections."""
-        assert self.process == os.getpid(), "SQLite connections do not survive a fork"
         self.database.require_same_file()
         try:
             connection = sqlite.connect(self.database.path, writable=self.writable)
@@ -157,9 +160,11 @@ class SqliteDatabase(Database):
             self.require_same_file()
             return CommitGroup(self.writers.take())
         except BaseException as error:
-            if isinstance(error, DatabaseFileReplaced):
-                self.detach_log()
-            self.writer_lock.release()
+            try:
+                if isinstance(error, DatabaseFileReplaced):
+                    self.detach_log()
+            finally:
+                self.writer_lock.release()
             raise
 
     def detach_log(self) -> None:

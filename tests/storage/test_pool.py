@@ -1,11 +1,14 @@
 """The pool of connections: its bound, the order of reuse, and connections that end."""
 
+import os
+
 import pytest
 
 from engine.interface import pool
 from engine.interface.database import TooManyConnections
-
-pytestmark = pytest.mark.no_database
+from engine.storage import sqlite
+from engine.storage.database import SqliteDatabase
+from engine.storage.file_copies import DatabaseFileReplaced
 
 
 class FakeConnection:
@@ -31,6 +34,9 @@ class FakePool(pool.ConnectionPool[FakeConnection]):
 
     def has_ended(self, connection: FakeConnection) -> bool:
         return connection.has_ended
+
+
+pytestmark = pytest.mark.sqlite("the pools of a server are tested in tests/postgres")
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +90,33 @@ def test_idle_connection_that_ended_closes_the_other_idle_ones() -> None:
 
     assert pool.take().number == 4
     assert [each.is_closed for each in connections] == [True, True, True]
+
+
+def test_child_process_takes_no_idle_connection(database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database.reading() as transaction:
+        assert transaction.value("SELECT 1") == 1
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+
+    with pytest.raises(AssertionError, match="survive a fork"), database.reading():
+        pass
+
+
+def test_failed_copy_of_the_log_frees_the_writer_lock(
+    database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise sqlite.driver.OperationalError("disk I/O error")
+
+    def replaced() -> None:
+        raise DatabaseFileReplaced
+
+    with database.writing():
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "require_same_file", replaced)
+        patch.setattr(database, "detach_log", fail)
+        with pytest.raises(sqlite.driver.OperationalError), database.writing():
+            pass
+
+    with database.writing() as transaction:
+        assert transaction.value("SELECT 1") == 1
