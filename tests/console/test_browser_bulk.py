@@ -43,8 +43,10 @@ def test_visits_are_handed_over_with_few_taps(open_page: Callable, visits: Calla
     page.get_by_label("To whom").select_option(label="Uma Öz")
     taps += 1
     for name in ("Preview", "Save"):
+        button = page.get_by_role("button", name=name, exact=True)
+        button.wait_for()
         assert page.evaluate(OVERFLOW) <= 0 if scripts else True
-        page.get_by_role("button", name=name, exact=True).click()
+        button.click()
         taps += 1
 
     page.get_by_text(f"{VISITS} inspections assigned to Uma Öz.").wait_for()
