@@ -1048,6 +1048,11 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context)
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id))
         AND status IN ('completed', 'failed', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_resolved_finding_insert AFTER INSERT ON files
+WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = NEW.finding_id AND status NOT IN ('open', 'fixed')))
+        AND status IN ('completed', 'failed', 'cancelled'))
+BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
 
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients

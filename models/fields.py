@@ -125,8 +125,7 @@ class Refusal:
     condition: str
     columns: tuple[str, ...] = ()
     """The columns whose updates count. Empty: all."""
-    inserts: bool = True
-    """Whether inserts count."""
+    events: tuple[str, ...] = ("insert", "update", "delete")
 
 
 @dataclass(frozen=True, slots=True)

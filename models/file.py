@@ -10,6 +10,7 @@ from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import BUCKETS, FILE_TYPES, JPEG
 
 ROW_ID = "CAST(coalesce(inspection_id, finding_id, building_id) AS text)"
+OF_FINDING = "SELECT inspection_id FROM findings WHERE id = {row}.finding_id"
 NAME_BYTES_MAX = 1_024
 SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -33,9 +34,10 @@ class File(Model):
     }
     refusals: ClassVar = (
         closed_to_managers("{row}.inspection_id"),
-        # A manager who marks a finding fixed adds the proof after the visit.
+        # A manager who marks a finding fixed adds the proof after the visit, until the finding is verified.
+        closed_to_managers(f"({OF_FINDING})", "closed_finding", events=("update", "delete")),
         closed_to_managers(
-            "(SELECT inspection_id FROM findings WHERE id = {row}.finding_id)", name="closed_finding", inserts=False
+            f"({OF_FINDING} AND status NOT IN ('open', 'fixed'))", "resolved_finding", events=("insert",)
         ),
     )
     indexes: ClassVar = (

@@ -11,21 +11,21 @@ from models.vocabulary import ANNUAL, CLOSED_STATUSES, INSPECTION_STATUSES, INSP
 SHORT_STATUS = "char_length(status) <= 200"
 
 
-def closed_to_managers(
-    inspection_id: str, *, name: str = "closed", columns: tuple[str, ...] = (), inserts: bool = True
-) -> Refusal:
+CLOSED_CHECK = "inspections_closed_check"
+
+
+def closed_to_managers(inspection_id: str, name: str = "closed", **options: tuple[str, ...]) -> Refusal:
     """Return the refusal of managers' writes to rows of a closed inspection. `inspection_id` is SQL about `{row}`."""
     statuses = ", ".join(f"'{each}'" for each in CLOSED_STATUSES)
     return Refusal(
         name,
-        "inspections_closed_check",
+        CLOSED_CHECK,
         "The visit is closed. An administrator may take its result back.",
         inspection_id,
         "EXISTS (SELECT 1 FROM users WHERE id = {actor} AND role = 'client_manager')\n"  # noqa: S608
         "    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ({keys})\n"
         f"        AND status IN ({statuses}))",
-        columns,
-        inserts,
+        **options,
     )
 
 

@@ -1423,6 +1423,16 @@ BEGIN
     RETURN OLD;
 END $$;
 CREATE OR REPLACE TRIGGER files_closed_finding_delete BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION files_closed_finding_delete();
+CREATE OR REPLACE FUNCTION files_resolved_finding_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM users WHERE id = audit_actor() AND role = 'client_manager')
+    AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = NEW.finding_id AND status NOT IN ('open', 'fixed')))
+        AND status IN ('completed', 'failed', 'cancelled')) THEN
+        PERFORM refuse('inspections_closed_check', 'files');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_resolved_finding_insert AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION files_resolved_finding_insert();
 
 -- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.
 CREATE OR REPLACE FUNCTION this_second() RETURNS bigint LANGUAGE sql VOLATILE

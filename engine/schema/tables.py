@@ -451,10 +451,13 @@ def refused_writes(refusal: Refusal, actor: str) -> list[tuple[str, str, str]]:
     An insert is refused after the row is there: a repeated upsert that ignores an existing row inserts nothing.
     """
     columns = f" OF {', '.join(refusal.columns)}" if refusal.columns else ""
-    events = [("update", f"AFTER UPDATE{columns}", ("OLD", "NEW")), ("delete", "BEFORE DELETE", ("OLD",))]
-    if refusal.inserts:
-        events.insert(0, ("insert", "AFTER INSERT", ("NEW",)))
+    events = (
+        ("insert", "AFTER INSERT", ("NEW",)),
+        ("update", f"AFTER UPDATE{columns}", ("OLD", "NEW")),
+        ("delete", "BEFORE DELETE", ("OLD",)),
+    )
     return [
         (name, when, refusal.condition.format(actor=actor, keys=", ".join(refusal.key.format(row=row) for row in rows)))
         for name, when, rows in events
+        if name in refusal.events
     ]

@@ -20,13 +20,13 @@ import sqlalchemy as sa
 
 from access.caller import Caller
 from access.explain import ROW_ID
-from access.policy import FILE_ADDITIONS, FILE_WRITES, has_right
+from access.policy import FILE_ADDITIONS, FILE_WRITES, WRITES_CLOSED_VISITS, has_right
 from engine.interface.database import Transaction
-from engine.query.catalog import catalog
+from engine.query.catalog import CheckViolation, catalog
 from engine.query.read.planner import Planner
-from engine.query.statement import parameter
+from engine.query.statement import UNRESTRICTED, parameter
 from engine.query.write.statements import RowExpressions
-from engine.rows import Select, delete_rows, insert_rows, prepared, update_rows
+from engine.rows import Select, delete_rows, insert_rows, prepared, read_rows, update_rows
 from inspections.faults import (
     BytesMissing,
     FileDenied,
@@ -37,9 +37,11 @@ from inspections.faults import (
     NoSuchFile,
 )
 from inspections.files.store import FileStore, KeptBytes
-from models import File
+from models import Building, File, Finding, Inspection
+from models.finding_move import UNRESOLVED
+from models.inspection import CLOSED_CHECK
 from models.types import INT64, MARKS_MAX, TEXT, composed, has_long_marks
-from models.vocabulary import BUCKETS
+from models.vocabulary import BUCKETS, CLOSED_STATUSES
 
 COLUMNS = MappingProxyType(dict(zip(BUCKETS, ("inspection_id", "finding_id", "building_id"), strict=True)))
 """By bucket: the column that refers to the row of a file. The bucket has the name of the row's table."""
@@ -246,6 +248,25 @@ def require_parent(transaction: Transaction, caller: Caller, key: FileKey, *, ad
         raise FileDenied
 
 
+def require_open(transaction: Transaction, caller: Caller, key: FileKey, *, adds_only: bool) -> None:
+    """Raise CheckViolation if the visit of the row is closed to the caller. Proof of an open finding is still added.
+
+    Triggers refuse the same writes. This comes before the bytes of an upload.
+    """
+    if WRITES_CLOSED_VISITS[caller.role] or key.bucket == Building.__tablename__:
+        return
+    inspection_id = key.row_id
+    if key.bucket == Finding.__tablename__:
+        columns = ("inspection_id", "status")
+        [finding] = read_rows(transaction, UNRESTRICTED, Finding.__tablename__, columns, id=key.row_id)
+        if adds_only and finding["status"] in UNRESOLVED:
+            return
+        inspection_id = finding["inspection_id"]
+    [visit] = read_rows(transaction, UNRESTRICTED, Inspection.__tablename__, ("status",), id=inspection_id)
+    if visit["status"] in CLOSED_STATUSES:
+        raise CheckViolation(CLOSED_CHECK)
+
+
 # Writing
 
 
@@ -258,8 +279,11 @@ def check_put(
     """
     require_addable(transaction, caller, key)
     existing = find_all(transaction, caller, key.bucket, [key.name]).get(key.name)
-    if upload is None or (existing is not None and existing.sha256 == upload.sha256):
+    if existing is not None and (upload is None or existing.sha256 == upload.sha256):
         return existing
+    require_open(transaction, caller, key, adds_only=existing is None)
+    if upload is None:
+        return None
     if existing is not None and not upsert:
         raise FileExists
     if existing is not None and not existing.is_writable:
@@ -309,6 +333,8 @@ def move(transaction: Transaction, caller: Caller, source: FileKey, target: File
     if not moved.is_writable:
         raise FileDenied
     require_writable(transaction, caller, target)
+    for key in (source, target):
+        require_open(transaction, caller, key, adds_only=False)
     if source == target:
         return moved
     if find_all(transaction, caller, target.bucket, [target.name]):
@@ -344,6 +370,7 @@ def copy(
 def remove(transaction: Transaction, caller: Caller, key: FileKey) -> FileRow:
     """Delete the row of a file, and return it. Raise FileDenied or NoSuchFile."""
     require_writable(transaction, caller, key)
+    require_open(transaction, caller, key, adds_only=False)
     removed = find(transaction, caller, key)
     delete_rows(transaction, TABLE, [(removed.id,)])
     return removed

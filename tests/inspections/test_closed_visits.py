@@ -10,7 +10,18 @@ from engine.query.statement import Action
 from models import RESOURCES
 from models.vocabulary import CLOSED_STATUSES, INSPECTION_STATUSES
 from tests.conftest import Response
-from tests.inspections.case_world import FAILED, MOMENT, OPEN, case_rows, finding, inspection, times
+from tests.inspections.case_world import (
+    FAILED,
+    FIXED,
+    MOMENT,
+    OPEN,
+    VERIFIED,
+    WAIVED,
+    case_rows,
+    finding,
+    inspection,
+    times,
+)
 from tests.inspections.file_world import image_bytes
 from tests.support.storage import Storage
 
@@ -163,6 +174,31 @@ def test_managers_change_no_files_of_closed_visits(case: Callable) -> None:
     assert stored(case) == before
     assert mia.upload(f"findings/{row}/proof.jpg", image_bytes()).status == 200  # the finding is open
     assert ada.send("DELETE", f"/storage/v1/object/{of_visit}").status == 200
+
+
+def test_proof_is_added_until_the_finding_is_verified(case: Callable) -> None:
+    """Findings of a failed visit, uploaded by its inspector. Ada may add to each."""
+    for who, statuses in (("mia", [200, 200, 400, 400]), ("ada", [200] * 4)):
+        sender = Storage(case(who))
+        sent = [sender.upload(f"findings/{key}/{who}.jpg", image_bytes()) for key in (OPEN, FIXED, VERIFIED, WAIVED)]
+        assert [each.status for each in sent] == statuses
+    refused = Storage(case("mia")).send(
+        "POST", "/storage/v1/object/copy", {**moved(f"findings/{OPEN}/mia.jpg", f"findings/{VERIFIED}/c.jpg")}
+    )
+    assert refused.status == 400, refused.body
+
+
+def test_upload_to_a_closed_visit_is_refused_before_its_bytes_and_repeated_if_stored(case: Callable) -> None:
+    mia, path = Storage(case("mia")), f"inspections/{VISITS['in_progress']}/a.jpg"
+    assert mia.upload(path, image_bytes()).status == 200
+    case("mia").rpc("close_visit", {"p_inspection_id": VISITS["in_progress"], "p_status": "failed"})
+
+    signed = mia.send("POST", f"/storage/v1/object/upload/sign/inspections/{VISITS['in_progress']}/b.jpg", {})
+    repeated = mia.upload(path, image_bytes(), x_upsert="true")
+
+    assert signed.status == 400
+    assert signed.refusal[2].startswith(MESSAGE)
+    assert repeated.status == 200, repeated.body
 
 
 def moved(source: str, target: str) -> dict[str, str]:

@@ -40,15 +40,17 @@ def files_of_closed_visits_stay(instance: ServiceInstance) -> None:
     sql = instance.direct_database.sql
     try:
         link_moe_and_close(instance)
-        finding = (
-            "INSERT INTO findings (id, inspection_id, case_id, description, severity, found_at, created_at, updated_at,"
-            f" client_id) VALUES (500, 5, 5, 'Found', 'low', '{AT}', '{AT}', '{AT}', 1)"
-        )
-        for statement in (finding, insertion("findings/500", 1), insertion("inspections/5", 1)):
-            sql(statement)
+        for key, status in ((500, "open"), (501, "verified")):
+            sql(
+                "INSERT INTO findings (id, inspection_id, case_id, description, severity, status, found_at, created_at,"
+                f" updated_at, client_id) VALUES ({key}, 5, 5, 'Found', 'low', '{status}', '{AT}', '{AT}', '{AT}', 1)"
+            )
+        for row in ("findings/500", "inspections/5"):
+            sql(insertion(row, 1))
         instance.direct_database.act_as(MOE)
         for statement in (
             insertion("inspections/5", 1).replace("5/x.jpg", "5/y.jpg").replace("-b000-", "-b001-"),
+            insertion("findings/500", 1).replace("500", "501").replace("-b000-", "-b002-"),
             "UPDATE files SET caption = 'c' WHERE inspection_id = 5",
             "UPDATE files SET caption = 'c' WHERE finding_id = 500",
             "DELETE FROM files WHERE inspection_id = 5",

@@ -34,6 +34,7 @@ from engine.query.write.row_layout import read_details, record_entry
 from engine.rows import QueryResult
 from inspections import visits
 from inspections.faults import NoSuchRow
+from models import Finding
 from models.fields import Model
 from models.fields import Row as Columns
 from models.types import INT64, Fault
@@ -221,9 +222,11 @@ def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> boo
     if not policy.permits(caller.profile, action, model):
         return False
     row = first_row(caller, name, filters, within=action)
-    if row is None or policy.WRITES_CLOSED_VISITS[caller.role] or not model.refusals or row["inspection_id"] is None:
+    if row is None or policy.WRITES_CLOSED_VISITS[caller.role] or not model.refusals:
         return row is not None
-    return records_visit(caller, row["inspection_id"])
+    if row.get("finding_id") is not None:
+        row = first_row(caller, Finding.__tablename__, f"id=eq.{row['finding_id']}") or row
+    return row["inspection_id"] is None or records_visit(caller, row["inspection_id"])
 
 
 def conducts(caller: Caller, inspection_id: int) -> bool:

@@ -21,10 +21,10 @@ from engine.rows import EMBEDDED_MAX
 from inspections import findings
 from inspections.deadlines import end_of_day
 from inspections.findings import may_report_defect
-from models import finding_move
+from models import FindingEvent, finding_move
 from models.finding_move import FINDING_STATUSES, UNRESOLVED, FindingMove
 from models.types import InvalidInput, read_date
-from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
+from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REMARK, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
 from routes.console.components import lists, queries, records, row_choice
 from routes.console.components.error_pages import RowsRefused
 from routes.console.components.fields import Choice, Field, FormValues, choices, parameter_fields
@@ -449,7 +449,13 @@ def finding_form(table: Table, caller: Caller) -> RecordForm:
 
 
 def show_finding(table: Table, caller: Caller, key: int) -> Response:
-    return show_page(table, caller, key, sections=(finding_photographs,), actions=move_links)
+    return show_page(table, caller, key, sections=(finding_photographs,), actions=move_links, stays=was_moved)
+
+
+def was_moved(caller: Caller, row: Row) -> bool:
+    """Return whether a finding was moved: then it is not deleted."""
+    text = f"select=id&finding_id=eq.{row['id']}&kind=not.in.({MADE},{REMARK})"
+    return queries.first_row(caller, FindingEvent.__tablename__, text) is not None
 
 
 PRESENTATIONS = {

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from flask import Response, g
 
-from access import policy
 from access.caller import Caller
 from access.decorators import load_caller
 from engine.interface.database import Transaction
 from engine.open import database, reading, writing
+from engine.query.catalog import CheckViolation
 from engine.query.statement import Action
 from engine.rows import EMBEDDED_MAX
 from inspections.faults import FileDenied, FileTooLarge, NoSuchFile
@@ -67,13 +67,7 @@ def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool
     found = queries.select_rows(
         caller, NAME, f"{SHOWN}&{COLUMNS[bucket]}=eq.{row['id']}&order=created_at,id", limit=records.ROW_FILES_MAX
     ).rows
-    is_recorded = (
-        bucket == "buildings"
-        or policy.WRITES_CLOSED_VISITS[caller.role]
-        or queries.records_visit(caller, row["id" if bucket == "inspections" else "inspection_id"])
-    )
-    # Proof of a finding is added after the visit, too.
-    may_add = may(records.require_addable, caller, bucket, row["id"]) and (is_recorded or bucket == "findings")
+    may_add = may(records.require_addable, caller, bucket, row["id"], adds_only=True)
     if not found and not may_add:
         return None
     home = f"/{bucket}/{row['id']}"
@@ -81,7 +75,7 @@ def photographs_section(bucket: str, caller: Caller, row: Row, *, is_first: bool
         "first": is_first,
         "tab": (ANCHOR, "Photographs", len(found)),
         "files": [shown_file(each) for each in found],
-        "may_write": bool(found) and is_recorded and may(records.require_writable, caller, bucket, row["id"]),
+        "may_write": bool(found) and may(records.require_writable, caller, bucket, row["id"], adds_only=False),
         "action": console_url(f"{home}/files") if may_add and len(found) < records.ROW_FILES_MAX else "",
         "back": home,
         "all": console_url(f"/{NAME}?{COLUMNS[bucket]}=eq.{row['id']}"),
@@ -100,11 +94,16 @@ def building_photographs(caller: Caller, row: Row, may_edit: bool) -> Section | 
     return photographs_section("buildings", caller, row, is_first=False)
 
 
-def may(require: Callable[[Transaction, Caller, FileKey], None], caller: Caller, bucket: str, key: int) -> bool:
+def may(
+    require: Callable[[Transaction, Caller, FileKey], None], caller: Caller, bucket: str, key: int, *, adds_only: bool
+) -> bool:
+    """Return whether the caller adds or writes files of a row, by its right and the state of its visit."""
+    file = FileKey(bucket, key, str(key))
     with reading() as transaction:
         try:
-            require(transaction, caller, FileKey(bucket, key, str(key)))
-        except FileDenied:
+            require(transaction, caller, file)
+            records.require_open(transaction, caller, file, adds_only=adds_only)
+        except (FileDenied, CheckViolation):
             return False
     return True
 

@@ -47,13 +47,14 @@ def show_page(
     actions: Callable[[Caller, Row, bool], list[Link]] = lambda caller, row, may_edit: [],
     links: Sequence[Link] = (),
     may_add: Callable[[Caller, Row], bool] = lambda caller, row: False,
+    stays: Callable[[Caller, Row], bool] = lambda caller, row: False,
 ) -> Response:
     """Return the page of a row.
 
     `sections` are parts of the page, `actions` its buttons, and `links` are at its foot. With parts `aside`, these,
     the values of the row and its related rows are behind one line. The last argument of a section and of `actions` is
-    whether the caller may edit the row. `may_add` is whether a caller who may not edit
-    the row may add rows that refer to it.
+    whether the caller may edit the row. `may_add` is whether a caller who may not edit the row may add rows that refer
+    to it. `stays` is whether a rule refuses the deletion of the row.
     """
     row = queries.first_row(caller, table.name, f"select={table.select('*')}&{table.filters(key)}")
     if row is None:
@@ -81,7 +82,8 @@ def show_page(
         foot=[*links, *entries_link(table, caller, row)],
         may_edit=may_edit and table.model.grant is None,
         may_delete=table.permits(caller, Action.DELETE)
-        and queries.is_permitted(caller, Action.DELETE, table.name, filters),
+        and queries.is_permitted(caller, Action.DELETE, table.name, filters)
+        and not stays(caller, row),
     )
 
 
