@@ -20,6 +20,7 @@ from engine.open import open_configured
 from engine.storage.database import is_served
 from inspections.deadlines import adopt_deadlines
 from inspections.files.store import FileStore, require_folder
+from inspections.lead.readings import register_lead_rules
 from inspections.register import register_rules
 from routes.cli.command import DATABASE_ERROR, MISSING_DATABASE, MissingDatabase
 from routes.http.flask_app import ApiFlask
@@ -42,6 +43,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
     register_rules()
+    register_lead_rules()
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))
     app.extensions["walkthrough.authenticator"] = Authenticator(

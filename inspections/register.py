@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine.query.write.rules import DOMAIN_RULES
 from inspections.findings import FindingRule
 from inspections.inspectors import InspectorRule
-from inspections.lead.readings import CalibrationCheckRule, InstrumentRule, LimitRule, ReadingRule
 from inspections.schedules import BuildingDetailRule, ScheduleRule
 from inspections.visits import InspectionRule, PlanRule
 
@@ -19,8 +18,4 @@ def register_rules() -> None:
         building_details=BuildingDetailRule(),
         findings=FindingRule(),
         inspectors=InspectorRule(),
-        reports_lead=ReadingRule(),
-        calibration_checks=CalibrationCheckRule(),
-        xrf_instruments=InstrumentRule(),
-        xrf_limits=LimitRule(),
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from engine.interface.database import Transaction
 from engine.query.catalog import ForeignKeyViolation
 from engine.query.statement import UNRESTRICTED, Binding
-from engine.query.write.rules import DomainRule, Key, UpdatedRow
+from engine.query.write.rules import DOMAIN_RULES, DomainRule, Key, UpdatedRow
 from engine.rows import Row, read_rows, update_rows
 from inspections.faults import ConflictUnexplained
 from inspections.lead.classification import (
@@ -282,3 +282,12 @@ class LimitRule(DomainRule):
 
 
 COLUMNS: Final = ("id", "gun_id", "client_id")
+
+
+def register_lead_rules() -> None:
+    DOMAIN_RULES.update(
+        reports_lead=ReadingRule(),
+        calibration_checks=CalibrationCheckRule(),
+        xrf_instruments=InstrumentRule(),
+        xrf_limits=LimitRule(),
+    )
