@@ -90,9 +90,15 @@ class FindingRule(DomainRule):
         insert_rows(transaction, EVENTS, events)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along."""
-        events = read_rows(transaction, UNRESTRICTED, EVENTS, ("kind",), finding_id=[key[0] for key in keys])
-        if any(each["kind"] not in (MADE, REMARK) for each in events):
+        """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along.
+
+        A finding that an import made as verified was not moved: both of its events have the same time.
+        """
+        columns = ("finding_id", "kind", "at")
+        events = read_rows(transaction, UNRESTRICTED, EVENTS, columns, finding_id=[key[0] for key in keys])
+        made = {(each["finding_id"], VERIFIED, each["at"]) for each in events if each["kind"] == MADE}
+        moves = (each for each in events if each["kind"] not in (MADE, REMARK))
+        if any((each["finding_id"], each["kind"], each["at"]) not in made for each in moves):
             raise FindingMoved
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from access.caller import Caller
+from access.policy import WRITES_CLOSED_VISITS
 from engine import execute
 from engine.interface.database import Transaction
 from engine.query.catalog import (
@@ -30,9 +31,11 @@ from engine.query.write.insert import Insertion, InsertRows, SameRowTwice
 from engine.query.write.rules import Key, is_allowed, row_violation
 from engine.rows import read_rows
 from inspections.faults import RowExists
-from inspections.imports.rows import ImportRow, ProblemLog
+from inspections.imports.rows import PARENT, ImportRow, ProblemLog
 from inspections.imports.sources import BUILDINGS, CHECKS, FINDINGS, FOUND_AT, INSPECTIONS, READINGS, SCHEDULES
+from models.inspection import CLOSED_CHECK
 from models.types import TEXT, Bound
+from models.vocabulary import CLOSED_STATUSES
 
 NATURAL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     BUILDINGS: ("client_id", "name", "address"),
@@ -157,6 +160,18 @@ class Batch:
             else:
                 allowed.append(position)
         return allowed
+
+    def check_closed_visits(self) -> None:
+        """Take the new rows out whose visit is closed to the caller, as triggers do (`Model.refusals`)."""
+        if WRITES_CLOSED_VISITS[self.caller.role] or not self.relation.model.refusals:
+            return
+        ids = {row.values[PARENT] for row in self.new}
+        found = read_rows(self.transaction, UNRESTRICTED, INSPECTIONS, ("id",), id=ids, status=CLOSED_STATUSES)
+        closed = {each["id"] for each in found}
+        for row in self.new:
+            if row.values[PARENT] in closed:
+                self.log.add(row, PARENT, CheckViolation(CLOSED_CHECK))
+        self.new = [row for row in self.new if row.is_valid]
 
     def check_values(self, allowed: Sequence[int]) -> None:
         for name in self.named:

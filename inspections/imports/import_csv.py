@@ -226,6 +226,8 @@ def import_csv(
     if relation.name == FINDINGS:
         batch.new = settle_closed(transaction, batch.new, closed, log)
         check_findings(transaction, caller, batch)
+    for each in batches:
+        each.check_closed_visits()
     if relation.name == READINGS:
         warn_of_conflicts(transaction, batch.new, log)
     is_written = not dry_run and not log.total

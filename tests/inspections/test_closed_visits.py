@@ -11,8 +11,11 @@ from models import RESOURCES
 from models.vocabulary import CLOSED_STATUSES, INSPECTION_STATUSES
 from tests.conftest import Response
 from tests.inspections.case_world import (
+    ELSEWHERE,
     FAILED,
     FIXED,
+    FOUND_AT,
+    MISSING,
     MOMENT,
     OPEN,
     VERIFIED,
@@ -201,6 +204,62 @@ def test_upload_to_a_closed_visit_is_refused_before_its_bytes_and_repeated_if_st
     assert repeated.status == 200, repeated.body
 
 
+OTHER_VALUES: dict[str, dict] = {
+    "reports_lead": {"lead_mg_cm2": 0.7},
+    "calibration_checks": {"taken_at": "2026-11-20T11:00:00+00:00"},
+    "findings": {"description": "No light."},
+}
+"""What tells the rows of a file from those that are there."""
+
+
+def imported(case: Callable, who: str, table: str, visits: list[int], **arguments: object) -> dict:
+    """Return the answer to an import of a row for each visit, which is rolled back."""
+    values = {**NEW[table], **OTHER_VALUES[table]}
+    lines = [",".join(map(str, (visit, *values.values()))) for visit in visits]
+    asked = {"p_target": table, "p_csv": "\n".join((",".join(("inspection_id", *values)), *lines)), **arguments}
+    answer = case(who).rpc("import_csv", asked, prefer="tx=rollback")
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+@pytest.mark.parametrize("table", NEW)
+def test_dry_run_names_the_lines_of_closed_visits_that_an_import_refuses(case: Callable, table: str) -> None:
+    visits, before = [*VISITS.values(), ELSEWHERE, MISSING], stored(case)
+    closed = [(line, "23514") for line, status in enumerate(VISITS, start=2) if status in CLOSED_STATUSES]
+    hidden = [(line, "42501") for line, visit in enumerate(visits, start=2) if visit in (ELSEWHERE, MISSING)]
+
+    asked = imported(case, "mia", table, visits)
+    refused = imported(case, "mia", table, visits, p_dry_run=False)
+
+    assert asked == refused
+    assert [(each["line"], each["code"]) for each in asked["errors"]] == [*closed, *hidden]
+    assert asked["errors"][0]["message"].startswith(MESSAGE)
+    assert {each["column"] for each in asked["errors"]} == {"inspection_id"}
+    assert asked["to_insert"] == len(VISITS) - len(closed)
+    for who in ("ada", "root", "service"):
+        written = imported(case, who, table, [*VISITS.values()], p_dry_run=False)
+        assert (written["errors"], written["inserted"]) == ([], len(VISITS)), who
+    assert stored(case) == before
+
+
+@pytest.mark.parametrize("table", NEW)
+def test_rows_that_exist_are_no_errors_after_the_closing(case: Callable, table: str) -> None:
+    again = imported(case, "mia", table, [VISITS["failed"]], p_key=["inspection_id"])
+
+    assert (again["errors"], again["already"], again["to_insert"]) == ([], 1, 0)
+
+
+def test_lines_that_an_import_leaves_out_are_no_errors_of_closed_visits(case: Callable) -> None:
+    text = "NOVDescription,Severity,CurrentStatus\nNo light,low,VIOLATION CLOSED\n"
+    asked = {"p_target": "findings", "p_csv": text, "p_defaults": {"inspection_id": VISITS["failed"]}}
+
+    skipped = case("mia").rpc("import_csv", {**asked, "p_closed": "skip"}).json
+    verified = case("mia").rpc("import_csv", {**asked, "p_closed": "verified"}).json
+
+    assert (skipped["errors"], skipped["skipped_total"]) == ([], 1)
+    assert [each["code"] for each in verified["errors"]] == ["23514"]
+
+
 def moved(source: str, target: str) -> dict[str, str]:
     bucket, source_key = source.split("/", 1)
     return {"bucketId": bucket, "sourceKey": source_key, "destinationKey": target.split("/", 1)[1]}
@@ -237,6 +296,34 @@ def test_finding_that_was_moved_is_not_deleted(case: Callable, who: str) -> None
     assert [(answer.status, answer.code) for answer in answers] == [REFUSED] * 2, answers[0].text
     assert stored(case) == before
     assert case(who).delete(f"/findings?id=eq.{OTHER_ROW}").status == 204
+
+
+def test_finding_that_was_imported_as_verified_is_deleted_until_it_is_moved(case: Callable) -> None:
+    text = "NOVDescription,Severity,CurrentStatus\nNo light,low,VIOLATION CLOSED\nNo heat,low,VIOLATION CLOSED\n"
+    asked = {"p_target": "findings", "p_csv": text, "p_defaults": {"inspection_id": OTHER}, "p_closed": "verified"}
+    assert case("mia").rpc("import_csv", {**asked, "p_dry_run": False}).json["inserted"] == 2
+    rows = case("ada").get("/findings?description=in.(No light,No heat)&select=id&order=id").json
+    light, heat = (row["id"] for row in rows)
+    reopening = {"p_finding_ids": [heat], "p_to": "open", "p_note": "It is cold."}
+    assert case("mia").rpc("move_findings", reopening).json == {"moved": 1, "already": 0}
+
+    refused = case("mia").delete(f"/findings?id=in.({light},{heat})")
+
+    assert (refused.status, refused.code) == REFUSED, refused.text
+    assert case("mia").delete(f"/findings?id=eq.{light}").status == 204
+
+
+def test_finding_that_was_verified_after_it_was_made_is_not_deleted(world: Callable) -> None:
+    rows = visit_rows()
+    steps = {"made": FOUND_AT, "verified": MOMENT}
+    rows["finding_events"] = [
+        {"id": number, "finding_id": OTHER_ROW, "kind": kind, "at": at, **times()}
+        for number, (kind, at) in enumerate(steps.items(), start=1)
+    ]
+
+    refused = world(rows, MOMENT)("mia").delete(f"/findings?id=eq.{OTHER_ROW}")
+
+    assert (refused.status, refused.code) == REFUSED, refused.text
 
 
 def test_inspection_takes_moved_findings_along(case: Callable) -> None:
