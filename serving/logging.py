@@ -92,7 +92,9 @@ class LineWriter(QueueListener):
                 try:
                     rest = rest[os.write(self.descriptor, rest) :]
                 except BlockingIOError:  # another process may have made a shared pipe non-blocking
-                    select.select([], [self.descriptor], [])
+                    writable = select.poll()  # `select` takes no descriptor above 1,023
+                    writable.register(self.descriptor, select.POLLOUT)
+                    writable.poll()
 
 
 def dropped_record(count: int) -> logging.LogRecord:
