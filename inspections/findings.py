@@ -9,7 +9,7 @@ rule.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -90,15 +90,10 @@ class FindingRule(DomainRule):
         insert_rows(transaction, EVENTS, events)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
-        """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along.
-
-        A finding that an import made as verified was not moved: both of its events have the same time.
-        """
+        """Raise FindingMoved for a finding that was moved: its events are evidence. Its inspection takes it along."""
         columns = ("finding_id", "kind", "at")
         events = read_rows(transaction, UNRESTRICTED, EVENTS, columns, finding_id=[key[0] for key in keys])
-        made = {(each["finding_id"], VERIFIED, each["at"]) for each in events if each["kind"] == MADE}
-        moves = (each for each in events if each["kind"] not in (MADE, REMARK))
-        if any((each["finding_id"], each["kind"], each["at"]) not in made for each in moves):
+        if were_moved(events):
             raise FindingMoved
 
     def merged(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
@@ -107,6 +102,16 @@ class FindingRule(DomainRule):
         events = read_rows(transaction, UNRESTRICTED, EVENTS, ("finding_id",), finding_id=ids)
         existing = {each["finding_id"] for each in events}
         self.inserted(transaction, [key for key in keys if key[0] not in existing])
+
+
+def were_moved(events: Collection[Mapping[str, Any]]) -> bool:
+    """Return whether some of the findings with these events were moved.
+
+    A finding that an import made as verified was not: both of its events have the same time.
+    """
+    made = {(each["finding_id"], VERIFIED, each["at"]) for each in events if each["kind"] == MADE}
+    moves = (each for each in events if each["kind"] not in (MADE, REMARK))
+    return any((each["finding_id"], each["kind"], each["at"]) not in made for each in moves)
 
 
 def raise_first(faults: Iterable[Fault | None]) -> None:

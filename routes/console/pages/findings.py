@@ -20,11 +20,11 @@ from engine.query.statement import Action
 from engine.rows import EMBEDDED_MAX
 from inspections import findings
 from inspections.deadlines import end_of_day
-from inspections.findings import may_report_defect
+from inspections.findings import may_report_defect, were_moved
 from models import FindingEvent, finding_move
 from models.finding_move import FINDING_STATUSES, UNRESOLVED, FindingMove
 from models.types import InvalidInput, read_date
-from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REMARK, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
+from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
 from routes.console.components import lists, queries, records, row_choice
 from routes.console.components.error_pages import RowsRefused
 from routes.console.components.fields import Choice, Field, FormValues, choices, parameter_fields
@@ -454,8 +454,8 @@ def show_finding(table: Table, caller: Caller, key: int) -> Response:
 
 def was_moved(caller: Caller, row: Row) -> bool:
     """Return whether a finding was moved: then it is not deleted."""
-    text = f"select=id&finding_id=eq.{row['id']}&kind=not.in.({MADE},{REMARK})"
-    return queries.first_row(caller, FindingEvent.__tablename__, text) is not None
+    text = f"select=finding_id,kind,at&finding_id=eq.{row['id']}"
+    return were_moved(queries.first_page(caller, FindingEvent.__tablename__, text, queries.EMBEDDED_MAX).rows)
 
 
 PRESENTATIONS = {
