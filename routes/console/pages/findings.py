@@ -455,7 +455,7 @@ def show_finding(table: Table, caller: Caller, key: int) -> Response:
 def was_moved(caller: Caller, row: Row) -> bool:
     """Return whether a finding was moved: then it is not deleted."""
     text = f"select=finding_id,kind,at&finding_id=eq.{row['id']}"
-    return were_moved(queries.first_page(caller, FindingEvent.__tablename__, text, queries.EMBEDDED_MAX).rows)
+    return were_moved(queries.first_page(caller, FindingEvent.__tablename__, text, EMBEDDED_MAX).rows)
 
 
 PRESENTATIONS = {
