@@ -151,7 +151,7 @@ def test_inspector_of_the_visit_stores_files(storage: Callable) -> None:
 def test_link_ends_with_the_rights_of_its_maker(storage: Callable, case: Callable) -> None:
     nobody = storage("nobody")
     to_read = storage("bob").sign(OF_INSPECTION)
-    to_write = link_path(storage("mia").send("POST", at(f"inspections/{FAILED}/new.png", "upload/sign")).json["url"])
+    to_write = link_path(storage("mia").send("POST", at(f"inspections/{SCHEDULED}/new.png", "upload/sign")).json["url"])
     unknown = nobody.send("GET", f"{at('inspections/1/none', 'sign')}?token=x")
     assert nobody.send("GET", to_read, apikey=None).status == 200
 
