@@ -1834,7 +1834,8 @@ BEGIN
         'insert', 'lead_standards', NEW.id, NEW.client_id, NULL,
         json_object(
             'id', NEW.id, 'client_id', NEW.client_id, 'kind', NEW.kind, 'state', NEW.state, 'city', NEW.city,
-            'unit', NEW.unit, 'from_value', NEW.from_value, 'is_exclusive', NEW.is_exclusive,
+            'unit', NEW.unit, 'from_value', NEW.from_value,
+            'is_exclusive', CASE NEW.is_exclusive WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
             'valid_from', NEW.valid_from, 'valid_to', NEW.valid_to, 'basis', NEW.basis, 'created_at', NEW.created_at,
             'updated_at', NEW.updated_at)
     FROM audit_context;
@@ -1846,7 +1847,8 @@ BEGIN
         'delete', 'lead_standards', OLD.id, OLD.client_id,
         json_object(
             'id', OLD.id, 'client_id', OLD.client_id, 'kind', OLD.kind, 'state', OLD.state, 'city', OLD.city,
-            'unit', OLD.unit, 'from_value', OLD.from_value, 'is_exclusive', OLD.is_exclusive,
+            'unit', OLD.unit, 'from_value', OLD.from_value,
+            'is_exclusive', CASE OLD.is_exclusive WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
             'valid_from', OLD.valid_from, 'valid_to', OLD.valid_to, 'basis', OLD.basis, 'created_at', OLD.created_at,
             'updated_at', OLD.updated_at),
         NULL
@@ -1858,7 +1860,9 @@ BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
         'update', 'lead_standards', NEW.id, NEW.client_id,
-        (SELECT json_group_object(name, value) FROM (
+        (SELECT json_group_object(name,
+            CASE WHEN name IN ('is_exclusive') THEN CASE value WHEN 1 THEN json('true') WHEN 0 THEN json('false') END
+            ELSE value END) FROM (
             SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'client_id' AS name, OLD.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
             SELECT 'kind' AS name, OLD.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
@@ -1872,7 +1876,9 @@ BEGIN
             SELECT 'basis' AS name, OLD.basis AS value WHERE OLD.basis IS NOT NEW.basis UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
             SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
-        (SELECT json_group_object(name, value) FROM (
+        (SELECT json_group_object(name,
+            CASE WHEN name IN ('is_exclusive') THEN CASE value WHEN 1 THEN json('true') WHEN 0 THEN json('false') END
+            ELSE value END) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'client_id' AS name, NEW.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
             SELECT 'kind' AS name, NEW.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
@@ -1901,7 +1907,8 @@ BEGIN
         'delete', 'lead_standards', OLD.id, OLD.client_id,
         json_object(
             'id', OLD.id, 'client_id', OLD.client_id, 'kind', OLD.kind, 'state', OLD.state, 'city', OLD.city,
-            'unit', OLD.unit, 'from_value', OLD.from_value, 'is_exclusive', OLD.is_exclusive,
+            'unit', OLD.unit, 'from_value', OLD.from_value,
+            'is_exclusive', CASE OLD.is_exclusive WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
             'valid_from', OLD.valid_from, 'valid_to', OLD.valid_to, 'basis', OLD.basis, 'created_at', OLD.created_at,
             'updated_at', OLD.updated_at),
         NULL
@@ -1911,7 +1918,8 @@ BEGIN
         'insert', 'lead_standards', NEW.id, NEW.client_id, NULL,
         json_object(
             'id', NEW.id, 'client_id', NEW.client_id, 'kind', NEW.kind, 'state', NEW.state, 'city', NEW.city,
-            'unit', NEW.unit, 'from_value', NEW.from_value, 'is_exclusive', NEW.is_exclusive,
+            'unit', NEW.unit, 'from_value', NEW.from_value,
+            'is_exclusive', CASE NEW.is_exclusive WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
             'valid_from', NEW.valid_from, 'valid_to', NEW.valid_to, 'basis', NEW.basis, 'created_at', NEW.created_at,
             'updated_at', NEW.updated_at)
     FROM audit_context;
@@ -1929,8 +1937,9 @@ BEGIN
             'qualifier', NEW.qualifier, 'method', NEW.method, 'mode', NEW.mode, 'classification', NEW.classification,
             'negative_below', NEW.negative_below, 'positive_from', NEW.positive_from, 'limits_from', NEW.limits_from,
             'sample_no', NEW.sample_no, 'lab_name', NEW.lab_name, 'reported_on', NEW.reported_on,
-            'confirms_id', NEW.confirms_id, 'time_is_by_order', NEW.time_is_by_order, 'voided', NEW.voided,
-            'ref', NEW.ref, 'note', NEW.note, 'updated_at', NEW.updated_at)
+            'confirms_id', NEW.confirms_id,
+            'time_is_by_order', CASE NEW.time_is_by_order WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
+            'voided', NEW.voided, 'ref', NEW.ref, 'note', NEW.note, 'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER reports_lead_audit_delete BEFORE DELETE ON reports_lead
@@ -1946,8 +1955,9 @@ BEGIN
             'qualifier', OLD.qualifier, 'method', OLD.method, 'mode', OLD.mode, 'classification', OLD.classification,
             'negative_below', OLD.negative_below, 'positive_from', OLD.positive_from, 'limits_from', OLD.limits_from,
             'sample_no', OLD.sample_no, 'lab_name', OLD.lab_name, 'reported_on', OLD.reported_on,
-            'confirms_id', OLD.confirms_id, 'time_is_by_order', OLD.time_is_by_order, 'voided', OLD.voided,
-            'ref', OLD.ref, 'note', OLD.note, 'updated_at', OLD.updated_at),
+            'confirms_id', OLD.confirms_id,
+            'time_is_by_order', CASE OLD.time_is_by_order WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
+            'voided', OLD.voided, 'ref', OLD.ref, 'note', OLD.note, 'updated_at', OLD.updated_at),
         NULL
     FROM audit_context;
 END;
@@ -1957,7 +1967,9 @@ BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
     SELECT at, actor_id,
         'update', 'reports_lead', NEW.id, NEW.client_id,
-        (SELECT json_group_object(name, value) FROM (
+        (SELECT json_group_object(name,
+            CASE WHEN name IN ('time_is_by_order') THEN CASE value WHEN 1 THEN json('true') WHEN 0 THEN json('false') END
+            ELSE value END) FROM (
             SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
             SELECT 'gun_id' AS name, OLD.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
@@ -1989,7 +2001,9 @@ BEGIN
             SELECT 'ref' AS name, OLD.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
             SELECT 'note' AS name, OLD.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
             SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
-        (SELECT json_group_object(name, value) FROM (
+        (SELECT json_group_object(name,
+            CASE WHEN name IN ('time_is_by_order') THEN CASE value WHEN 1 THEN json('true') WHEN 0 THEN json('false') END
+            ELSE value END) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
             SELECT 'gun_id' AS name, NEW.gun_id AS value WHERE OLD.gun_id IS NOT NEW.gun_id UNION ALL
@@ -2050,8 +2064,9 @@ BEGIN
             'qualifier', OLD.qualifier, 'method', OLD.method, 'mode', OLD.mode, 'classification', OLD.classification,
             'negative_below', OLD.negative_below, 'positive_from', OLD.positive_from, 'limits_from', OLD.limits_from,
             'sample_no', OLD.sample_no, 'lab_name', OLD.lab_name, 'reported_on', OLD.reported_on,
-            'confirms_id', OLD.confirms_id, 'time_is_by_order', OLD.time_is_by_order, 'voided', OLD.voided,
-            'ref', OLD.ref, 'note', OLD.note, 'updated_at', OLD.updated_at),
+            'confirms_id', OLD.confirms_id,
+            'time_is_by_order', CASE OLD.time_is_by_order WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
+            'voided', OLD.voided, 'ref', OLD.ref, 'note', OLD.note, 'updated_at', OLD.updated_at),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -2065,8 +2080,9 @@ BEGIN
             'qualifier', NEW.qualifier, 'method', NEW.method, 'mode', NEW.mode, 'classification', NEW.classification,
             'negative_below', NEW.negative_below, 'positive_from', NEW.positive_from, 'limits_from', NEW.limits_from,
             'sample_no', NEW.sample_no, 'lab_name', NEW.lab_name, 'reported_on', NEW.reported_on,
-            'confirms_id', NEW.confirms_id, 'time_is_by_order', NEW.time_is_by_order, 'voided', NEW.voided,
-            'ref', NEW.ref, 'note', NEW.note, 'updated_at', NEW.updated_at)
+            'confirms_id', NEW.confirms_id,
+            'time_is_by_order', CASE NEW.time_is_by_order WHEN 1 THEN json('true') WHEN 0 THEN json('false') END,
+            'voided', NEW.voided, 'ref', NEW.ref, 'note', NEW.note, 'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER calibration_checks_audit_insert AFTER INSERT ON calibration_checks

@@ -18,17 +18,20 @@ from engine.schema.tables import (
     grants_of_users,
     grants_on,
     held_by_triggers,
+    info_of,
     is_compound,
     key_of,
     owner_column,
     refusals,
     refused_writes,
     sequence_tables,
+    table_of,
     tenant_children,
     visible_columns,
     written_by_service,
 )
 from models.fields import TENANT_COLUMN, Model
+from models.types import BOOLEAN
 
 
 def create_trigger(name: str, when: str, table: str, condition: str, body: str) -> str:
@@ -189,7 +192,9 @@ def client_of(model: type[Model], row: str) -> str:
 
 def row_entry(model: type[Model], action: str, row: str) -> str:
     """Return the statement that logs a whole row, inserted or deleted."""
-    pairs = fill((f"'{name}', {row}.{name}" for name in visible_columns(model)), INDENT * 2)
+    flags = truth_values(model)
+    values = ((name, f"{row}.{name}") for name in visible_columns(model))
+    pairs = fill((f"'{name}', {as_json(each) if name in flags else each}" for name, each in values), INDENT * 2)
     whole = f"json_object(\n{pairs})"
     return entry(model, action, row, whole if row == "OLD" else "NULL", whole if row == "NEW" else "NULL")
 
@@ -206,4 +211,20 @@ def changed_values(model: type[Model], row: str) -> str:
         f"{INDENT * 2}SELECT '{name}' AS name, {row}.{name} AS value WHERE OLD.{name} IS NOT NEW.{name}"
         for name in visible_columns(model)
     )
-    return "(SELECT json_group_object(name, value) FROM (\n" + " UNION ALL\n".join(parts) + "))"
+    flags = ", ".join(f"'{name}'" for name in truth_values(model))
+    value = (
+        f"\n{INDENT * 2}CASE WHEN name IN ({flags}) THEN {as_json('value')}\n{INDENT * 2}ELSE value END"
+        if flags
+        else " value"
+    )
+    return f"(SELECT json_group_object(name,{value}) FROM (\n" + " UNION ALL\n".join(parts) + "))"
+
+
+def truth_values(model: type[Model]) -> list[str]:
+    """Return the columns that hold 0 and 1 for truth values."""
+    return [name for name in visible_columns(model) if info_of(table_of(model).c[name]).type is BOOLEAN]
+
+
+def as_json(value: str) -> str:
+    """Return a truth value as JSON."""
+    return f"CASE {value} WHEN 1 THEN json('true') WHEN 0 THEN json('false') END"

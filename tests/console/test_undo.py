@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from inspections.undo import deleted_row
+from tests.conftest import MOE
 from tests.console.conftest import Form, FormClient
-from tests.console.inspection_rows import set_clock
+from tests.console.inspection_rows import IVO, set_clock
 
 APPLY = "/console/schedules/apply"
 TYPED = {"inspection_type": "fire", "title": "Exits", "every": "1", "unit": "year", "first_due": "2026-05-01"}
@@ -17,6 +19,14 @@ TABLES = (
     "inspections", "inspection_plans", "findings", "finding_events", "reports_lead", "calibration_checks", "schedules",
     "buildings", "building_details",
 )  # fmt: skip
+CHECK = {
+    "inspection_id": 2,
+    "gun_id": 20417,
+    "taken_at": "2026-03-09T12:00:00Z",
+    "first": 1.0,
+    "second": 1.1,
+    "third": 1.0,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +65,13 @@ def entry(api: Callable, relation: str, action: str) -> int:
 
 
 @pytest.mark.parametrize("who", ["root", "ada"])
-@pytest.mark.parametrize("path", ["/console/inspections/1", "/console/findings/3", "/console/buildings/6"])
+@pytest.mark.parametrize(
+    "path",
+    ["/console/inspections/1", "/console/inspections/2", "/console/findings/3", "/console/buildings/6",
+     "/console/reports_lead/1"],
+)  # fmt: skip
 def test_deleted_rows_come_back_as_they_were(browse: Callable, api: Callable, who: str, path: str) -> None:
+    assert api("service").post("/calibration_checks", CHECK).status == 201
     user, before = browse(who), everything(api)
 
     page = delete(user, path)
@@ -150,6 +165,56 @@ def test_grants_are_not_given_back(browse: Callable, api: Callable) -> None:
 
     assert root.get(f"/inspections?id=eq.{key}&select=id").json == [{"id": key}]
     assert root.get(grants).json == [each for each in granted if each["inspection_id"] != key]
+
+
+def closings(app: object) -> list[str]:
+    with app.extensions["walkthrough"].reading() as transaction:
+        return [str(row) for row in transaction.all("SELECT * FROM visit_closings ORDER BY inspection_id")]
+
+
+def test_restored_visits_were_closed_by_whom_and_when_they_were(
+    browse: Callable, api: Callable, app: object, clock: object
+) -> None:
+    """Inspections 1 and 2 are of an archive: nothing says who closed them. The id of Moe is of another user now."""
+    clock.unix = int(time.time())
+    root, ada = api("root"), api("ada")
+    visit = {"building_id": 1, "inspection_type": "fire", "inspector_id": IVO}
+    others = [{**visit, "status": each} for each in ("scheduled", "failed", "failed", "cancelled")]
+    person = {"id": MOE, "email": "moe@acme.example", "name": "Moe", "role": "client_manager", "client_id": 1}
+    steps = [
+        lambda: api("service").post("/inspections", {**visit, "id": 900, "status": "completed"}),
+        lambda: ada.post("/inspections", others),
+        lambda: ada.rpc("close_visit", {"p_inspection_id": 9, "p_status": "completed"}),
+        lambda: root.patch("/inspections?id=in.(901,902)", {"status": "completed"}),
+        lambda: ada.patch("/inspections?id=in.(902,903)", {"status": "scheduled"}),
+        lambda: ada.patch("/inspections?id=eq.902", {"status": "completed", "inspection_type": "annual"}),
+        lambda: ada.patch("/inspections?id=in.(900,901,902)", {"notes": "Key at the office."}),
+        lambda: root.patch(f"/inspectors?id=eq.{IVO}", {"user_id": MOE}),
+        lambda: api("moe").rpc("close_visit", {"p_inspection_id": 903, "p_status": "failed"}),
+        lambda: root.delete(f"/users?id=eq.{MOE}"),
+        lambda: api("service").post("/users", person),
+    ]
+    for step in steps:
+        clock.unix += 60
+        answer = step()
+        assert answer.status < 300, answer.text
+    before, user = closings(app), browse("ada")
+    assert len(before) == 6, before
+
+    for query in ("building_id=eq.1", "id=eq.902", "building_id=eq.1"):
+        clock.unix += 60
+        assert ada.delete(f"/inspections?{query}").status == 204
+        assert closings(app) != before
+        clock.unix += 60
+        path = f"/console/audit_log/{entry(api, 'inspections', 'delete')}/undo"
+        assert user.send(path, form="/console/").status_code == 303
+        assert closings(app) == before
+
+
+def test_numbers_of_earlier_entries_are_truth_values() -> None:
+    for number, flag in ((0, False), (1, True), (False, False), (True, True), (None, None)):
+        row = {"id": 1, "gun_id": 1, "time_is_by_order": number}
+        assert str(deleted_row({"relation": "reports_lead", "before": row})) == str({**row, "time_is_by_order": flag})
 
 
 @pytest.mark.parametrize("path", ["/console/inspectors/3", "/console/clients/2"])

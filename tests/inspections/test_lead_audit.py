@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from engine import rows
 from tests.inspections.lead_world import MOMENT, RETURN, at, check, lead_rows, make, reading, stored
 
 MERGE = "resolution=merge-duplicates"
@@ -137,3 +138,17 @@ def test_limits_of_an_instrument_with_another_number_are_recorded(lead: Callable
 
     assert entries(lead, "xrf_limits", limit["id"]) == [({"gun_id": 555}, {"gun_id": 556})]
     assert lead("ada").get(f"/audit_log?relation=eq.xrf_limits&row_key=eq.{limit['id']}&action=eq.update").json
+
+
+def test_truth_values_are_logged_as_such(lead: Callable) -> None:
+    [made] = make(lead, "reports_lead", reading(0.3))
+    database = lead("root").database.app_for("POST", "/").extensions["walkthrough"]
+    for flag in (True, False):
+        with database.writing() as transaction:
+            rows.update_rows(transaction, "reports_lead", [(made["id"],)], {"time_is_by_order": flag})
+    assert lead("service").delete(f"/reports_lead?id=eq.{made['id']}").status == 204
+
+    sides = ",".join(f"{side}:{side}->time_is_by_order" for side in ("before", "after"))
+    path = f"/audit_log?relation=eq.reports_lead&row_key=eq.{made['id']}&order=id&select={sides}"
+    logged = [(each["before"], each["after"]) for each in lead("root").get(path).json]
+    assert str(logged) == str([(None, False), (False, True), (True, False), (False, None)])

@@ -13,7 +13,7 @@ from typing import Any
 from access.caller import Caller
 from engine.query.catalog import Attribute
 from engine.query.statement import Action
-from models.types import DATE, TIMESTAMP
+from models.types import BOOLEAN, DATE, TIMESTAMP
 from routes.console.components import queries
 from routes.console.components.list_query import Searched
 from routes.console.components.tables import Row, RowReference, Table
@@ -297,7 +297,7 @@ def value_text(table: Table, titles: Mapping[str, Mapping[str, str]], name: str,
         return titles[name].get(str(value), unnamed)
     if attribute is None:
         return isolated(str(value))
-    if isinstance(value, bool):
+    if attribute.type is BOOLEAN:  # SQLite's entries of the audit log of before migration 0010 have 0 and 1
         return "Yes" if value else "No"
     if value in (attribute.info.allowed_values or attribute.info.common_values):
         return words(str(value))

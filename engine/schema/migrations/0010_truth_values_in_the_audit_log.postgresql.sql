@@ -1,0 +1,1 @@
+-- SQLite's triggers log truth values as PostgreSQL's do, no longer as 0 and 1. Each upgrade makes the triggers.
