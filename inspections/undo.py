@@ -64,9 +64,9 @@ def restore_rows(transaction: Transaction, entries: Sequence[Entry]) -> None:
     """Insert deleted rows as they were. Domain rules do not run. Raise the violation of a constraint."""
     for each in entries:
         import_row(transaction, catalog().relations[each["relation"]], deleted_row(each), each["relation"])
-    for each in entries:
-        if each["relation"] == Inspection.__tablename__ and each["before"]["status"] in CLOSED_STATUSES:
-            restore_closing(transaction, each)
+    visits = (each for each in entries if each["relation"] == Inspection.__tablename__)
+    statuses = {each["row_key"]: each["before"]["status"] for each in visits}
+    restore_closings(transaction, {key: each for key, each in statuses.items() if each in CLOSED_STATUSES})
 
 
 def deleted_row(entry: Entry) -> dict[str, Any]:
@@ -78,43 +78,53 @@ def deleted_row(entry: Entry) -> dict[str, Any]:
     return row
 
 
-def restore_closing(transaction: Transaction, visit: Entry) -> None:
-    """Set who closed a restored visit, and when, instead of the restoring user.
+def restore_closings(transaction: Transaction, statuses: Mapping[str, str]) -> None:
+    """Set who closed restored visits, and when, instead of the restoring user. `statuses` are those of closed visits.
 
-    As in migration 0008, it was closed by the last entry that gave the visit its status; without one, no row says so. A
+    As in migration 0008, a visit was closed by the last entry that gave it its status; without one, no row says so. A
     user who was deleted closed nothing, even if another user has the id now.
     """
-    restored = VisitClosing.inspection_id == int(visit["row_key"])
-    closing = read_closing_entry(transaction, visit["row_key"], visit["before"]["status"])
-    if closing is None:
-        transaction.execute(sa.delete(VisitClosing).where(restored))
+    if not statuses:
         return
-    at, actor_id = closing
-    user = sa.select(User.id).where(User.id == actor_id, User.created_at <= at).scalar_subquery()
-    transaction.execute(sa.update(VisitClosing).where(restored).values(closed_at=at, closed_by=user))
+    closings = read_closing_entries(transaction, statuses)
+    actors = {actor_id for _, actor_id in closings.values() if actor_id is not None}
+    users = read_rows(transaction, UNRESTRICTED, User.__tablename__, ("id", "created_at"), id=actors)
+    made_at = {str(each["id"]): each["created_at"] for each in users}
+    transaction.execute(sa.delete(VisitClosing).where(VisitClosing.inspection_id.in_(map(int, statuses))))
+    rows = [
+        {
+            "inspection_id": int(key),
+            "closed_at": at,
+            "closed_by": user if user in made_at and made_at[user] <= at else None,
+        }
+        for key, (at, user) in closings.items()
+    ]
+    if rows:
+        transaction.execute(sa.insert(VisitClosing).values(rows))
 
 
-def read_closing_entry(transaction: Transaction, key: str, status: str) -> tuple[str, str | None] | None:
-    """Return time and user of the last entry that gave a visit its status, except entries that restored the visit."""
+def read_closing_entries(transaction: Transaction, statuses: Mapping[str, str]) -> dict[str, tuple[str, str | None]]:
+    """Return time and user of the last entry that gave each visit its status. Entries that restored it do not count."""
 
     def value(side: Any, name: str) -> Any:
         return side.op("->>", return_type=sa.Text())(sa.literal_column(f"'{name}'"))
 
     sides = [value(side, name) for side in (AuditLog.before, AuditLog.after) for name in ("status", "created_at")]
-    entries = sa.select(AuditLog.at, AuditLog.actor_id, AuditLog.action, *sides).where(
+    entries = sa.select(AuditLog.row_key, AuditLog.at, AuditLog.actor_id, AuditLog.action, *sides).where(
         AuditLog.relation == Inspection.__tablename__,
-        AuditLog.row_key == key,
+        AuditLog.row_key.in_(statuses),
         # The index of PostgreSQL has the first 200 characters of the key.
-        sa.func.substr(AuditLog.row_key, 1, 200) == key,
+        sa.func.substr(AuditLog.row_key, 1, 200).in_(statuses),
     )
-    deleted, closing = set(), None
+    deleted: set[tuple[str, str]] = set()
+    closings: dict[str, tuple[str, str | None]] = {}
     rows: Any = transaction.execute(entries.order_by(AuditLog.id))
-    for at, actor_id, action, was, deleted_at, becomes, made_at in rows:
+    for key, at, actor_id, action, was, deleted_at, becomes, made_at in rows:
         if action == "delete":
-            deleted.add(deleted_at)
-        elif becomes == status != was and not (action == "insert" and made_at in deleted):
-            closing = at, actor_id
-    return closing
+            deleted.add((key, deleted_at))
+        elif becomes == statuses[key] != was and not (action == "insert" and (key, made_at) in deleted):
+            closings[key] = at, None if actor_id is None else str(actor_id)
+    return closings
 
 
 def new_schedules(entries: Sequence[Entry]) -> list[int]:

@@ -259,6 +259,16 @@ def test_move_to_another_client_is_no_deletion(browse: Callable, api: Callable, 
     assert root.get("/buildings?id=eq.3&select=client_id").json == [{"client_id": 2}]
 
 
+def test_more_rows_come_back_than_a_filter_may_list(browse: Callable, api: Callable) -> None:
+    root = api("root")
+    rows = [{"inspection_id": 3, "description": f"Crack {each}", "severity": "low"} for each in range(700)]
+    assert all(api("service").post("/findings", rows).status == 201 for _ in range(2))
+    user, before = browse("ada"), root.get("/findings?select=count()").json
+
+    assert undo(user, delete(user, "/console/inspections/3")).status_code == 303
+    assert root.get("/findings?select=count()").json == before
+
+
 def test_visit_with_large_findings_is_deleted(browse: Callable, api: Callable) -> None:
     rows = [{"inspection_id": 3, "description": f"{each} {'x' * 9_000}", "severity": "low"} for each in range(100)]
     for _ in range(40):

@@ -35,6 +35,7 @@ from routes.http.faults import UnknownPath
 LOG, SCHEDULES = AuditLog.__tablename__, Schedule.__tablename__
 UNDO_TIME = datetime.timedelta(days=1)
 ENTRIES_MAX = 5_000  # of a transaction: an application of a schedule to 1,000 buildings has 3,000
+LIST_VALUES_MAX = 1_000  # of a filter
 CHANGES = "action=in.(insert,update,delete)"
 
 
@@ -127,10 +128,11 @@ def restore(transaction: Transaction, caller: Caller, rows: Sequence[Entry]) -> 
     for name, restored in keys.items():
         relation = table_of(name).relation
         if policy.permits(caller.profile, Action.DELETE, relation.model):
-            filters = f"{relation.key[0]}=in.({','.join(restored)})"
-            text = f"select=count()&{filters}"
-            if queries.select_rows(caller, name, text, limit=1, within=Action.DELETE).rows[0]["count"] != len(restored):
-                raise row_violation(relation)
+            for first in range(0, len(restored), LIST_VALUES_MAX):
+                part = restored[first : first + LIST_VALUES_MAX]
+                text = f"select=count()&{relation.key[0]}=in.({','.join(part)})"
+                if queries.select_rows(caller, name, text, limit=1, within=Action.DELETE).rows[0]["count"] != len(part):
+                    raise row_violation(relation)
     table = table_of(rows[0]["relation"])
     row = queries.first_row(caller, table.name, f"select={table.select('*')}&{table.filters(rows[0]['row_key'])}")
     assert row is not None
