@@ -1,13 +1,13 @@
 """Attack catalogue, group P: hostile query strings. Marks name the entries."""
 
 import json
-import time
 from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
 
 from tests.conftest import Response, dump, ids
+from tests.support.cpu_time import cpu_time
 
 pytestmark = pytest.mark.one_engine
 
@@ -166,9 +166,9 @@ def test_embedded_limit_is_capped(api: Callable) -> None:
 def test_parser_fails_early(api: Callable, query: str) -> None:
     seconds = []
     for _ in range(3):
-        start = time.process_time()
-        response = api("root").get(f"/buildings?{query}")
-        seconds.append(time.process_time() - start)
+        with cpu_time() as taken:
+            response = api("root").get(f"/buildings?{query}")
+        seconds += taken
         assert refused(response, 400), response.text[:200]
 
     assert min(seconds) < 0.5
@@ -260,12 +260,12 @@ def test_all_limits_together_finish_in_time(api: Callable) -> None:
     values = ",".join(map(str, range(1000)))
     conditions = "&".join(["name=ilike.*" + "a" * 250] * 98)
     order = ",".join((COLUMNS * 2)[:16])
-    start = time.process_time()
 
-    response = api("root").get(f"/buildings?{nested_embeds(5)}&{conditions}&id=in.({values})&order={order}")
+    with cpu_time() as seconds:
+        response = api("root").get(f"/buildings?{nested_embeds(5)}&{conditions}&id=in.({values})&order={order}")
 
     assert response.status == 200
-    assert time.process_time() - start < 10
+    assert seconds[0] < 10
 
 
 # ── P05-P07: bytes, repetition, patterns ─────────────────────────────────────────────────────────────────
@@ -382,9 +382,9 @@ def test_pattern_has_no_catastrophic_backtracking(api: Callable, pattern: str, o
     seconds = []
 
     for _ in range(3):
-        start = time.process_time()
-        response = api("root").get(f"/inspections?select=id&notes={operator}.{quote(pattern)}")
-        seconds.append(time.process_time() - start)
+        with cpu_time() as taken:
+            response = api("root").get(f"/inspections?select=id&notes={operator}.{quote(pattern)}")
+        seconds += taken
         assert response.status in (200, 400)
 
     assert min(seconds) < 0.5

@@ -9,7 +9,6 @@ import pathlib
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -31,6 +30,7 @@ from tests.safety.vocabulary import Vocabulary
 from tests.safety.world_pairs import visible_rows
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
+from tests.support.cpu_time import cpu_time
 
 pytestmark = pytest.mark.one_engine
 
@@ -137,9 +137,9 @@ class FuzzTarget:
         self.before = self.instance.world()
 
     def send(self, who: str | None, request: HttpRequest) -> HttpResponse:
-        started = time.thread_time()  # CPU time, independent of other load
-        response = self.instance.send(self.users[who], request)
-        seconds = time.thread_time() - started
+        with cpu_time() as taken:
+            response = self.instance.send(self.users[who], request)
+        seconds = taken[0]
         assert response.status < 500, f"{who} {request}\n{response}"
         assert seconds < SECONDS_MAX, f"{seconds:.2f} s: {who} {request}"
         if response.status >= 400 and request.method != "HEAD":
