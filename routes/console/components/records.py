@@ -300,7 +300,7 @@ def changes_by_field(caller: Caller, relation: str, key: str, columns: Collectio
 
 
 def last_entries(relation: str, key: str, columns: Collection[str]) -> dict[str, Row]:
-    """Return the last entry of each field, whoever made it. `changes_by_field` decides what of it the caller learns."""
+    """Return the last entry of each field. `changes_by_field` decides what the caller learns of it."""
     filters = f"relation=eq.{relation}&row_key=eq.{quote(key)}&action=in.(insert,update)"
     text = f"select=id,at,actor_id,after&{filters}&order=id.desc"
     last: dict[str, Row] = {}
