@@ -12,7 +12,7 @@ import pytest
 
 from tests.clients.server import password_of
 from tests.console.conftest import EMAILS, PATIENCE_MS, PHONE, Service
-from tests.console.test_browser_drafts import BACK, fill_in, findings
+from tests.console.test_browser_drafts import BACK, DRAFTS, fill_in, findings
 from tests.console.test_browser_visits import Phone, visit
 from tests.support.browsers import BINARY, FLAGS
 
@@ -48,6 +48,11 @@ class KilledBrowser:
             self.context.close()
 
 
+def wait_until_kept(page: Any, text: str) -> None:
+    """Wait until the browser has stored a draft that ends with the text: it stores the last key after the key event."""
+    page.wait_for_function(f"async (text) => (await ({DRAFTS})()).some((each) => each.includes(text))", arg=f'{text}"')
+
+
 @pytest.fixture
 def telephone(driver: Any, service: Service, tmp_path: Path) -> Iterator[KilledBrowser]:
     made = KilledBrowser(driver, service.url, tmp_path / "profile")
@@ -75,6 +80,7 @@ def test_words_survive_the_kill_of_the_browser(telephone: KilledBrowser, service
     fill_in(page, "The door")
     page.get_by_label("Description").press("End")
     page.get_by_label("Description").press_sequentially(" of the boiler room sticks")
+    wait_until_kept(page, "The door of the boiler room sticks")
     telephone.kill()
 
     page = telephone.start()
@@ -95,6 +101,7 @@ def test_form_that_was_sent_before_the_kill_is_saved_once(
     page = telephone.start()
     open_visit(page, visit)
     fill_in(page, "No light")
+    wait_until_kept(page, "No light")
 
     def lose_answer(route: Any) -> None:
         """Send the form outside of the browser, which would store the cookie that the submission was saved."""
@@ -160,6 +167,7 @@ def test_day_of_an_inspector_loses_no_word_and_saves_nothing_twice(
 
     # The browser is killed in the middle of a word.
     record(phone, "Door 4 does not cl")
+    wait_until_kept(page, "Door 4 does not cl")
     telephone.kill()
     page = telephone.start()
     open_visit(page, visit)
