@@ -124,6 +124,7 @@ CREATE TABLE building_details (
     closed_on      TEXT,
     created_at     TEXT NOT NULL,
     updated_at     TEXT NOT NULL,
+    hold_reason    TEXT,
     client_id      INTEGER NOT NULL,
     CONSTRAINT building_details_building_id_fkey FOREIGN KEY (building_id, client_id)
         REFERENCES buildings (id, client_id) ON UPDATE CASCADE ON DELETE CASCADE,
@@ -138,7 +139,8 @@ CREATE TABLE building_details (
     CONSTRAINT building_details_created_at_check
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT building_details_updated_at_check
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT building_details_hold_reason_check CHECK (length(CAST(hold_reason AS BLOB)) <= 65536)
 ) STRICT;
 CREATE INDEX building_details_client_id ON building_details (client_id);
 
@@ -387,6 +389,7 @@ CREATE TABLE calibration_checks (
     note          TEXT,
     created_at    TEXT NOT NULL,
     updated_at    TEXT NOT NULL,
+    voided        TEXT,
     client_id     INTEGER NOT NULL,
     CONSTRAINT calibration_checks_ref_key UNIQUE (client_id, ref),
     CONSTRAINT calibration_checks_inspection_id_fkey FOREIGN KEY (inspection_id)
@@ -404,7 +407,8 @@ CREATE TABLE calibration_checks (
     CONSTRAINT calibration_checks_created_at_check
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT calibration_checks_updated_at_check
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT calibration_checks_voided_check CHECK (length(CAST(voided AS BLOB)) <= 65536)
 ) STRICT;
 CREATE INDEX calibration_checks_inspection_id ON calibration_checks (inspection_id);
 
@@ -498,6 +502,7 @@ CREATE TABLE deadline_rules (
     valid_from      TEXT,
     created_at      TEXT NOT NULL,
     updated_at      TEXT NOT NULL,
+    counts_from     TEXT NOT NULL DEFAULT 'found',
     CONSTRAINT deadline_rules_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
     CONSTRAINT deadline_rules_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT deadline_rules_inspection_type_check CHECK (length(CAST(inspection_type AS BLOB)) <= 65536),
@@ -510,6 +515,7 @@ CREATE TABLE deadline_rules (
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT deadline_rules_updated_at_check
         CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT deadline_rules_counts_from_check CHECK (counts_from IN ('found', 'served')),
     CONSTRAINT deadline_rules_longest_check CHECK (amount <= CASE unit WHEN 'h' THEN 8760 ELSE 3660 END)
 ) STRICT;
 CREATE INDEX deadline_rules_client_id ON deadline_rules (client_id, severity);
@@ -560,6 +566,47 @@ CREATE INDEX findings_inspection_id ON findings (inspection_id, status, due_at);
 CREATE INDEX findings_case_id ON findings (case_id, status);
 CREATE INDEX findings_status ON findings (client_id, status, due_at, id);
 
+-- A letter about findings of a building: what has to be corrected, and until when.
+-- issue_notice, serve_notice and withdraw_notice write it. Its findings are the events of the kind notified that name
+-- it. client_id is the client of the building on the day of the letter.
+CREATE TABLE notices (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    number         TEXT NOT NULL,
+    building_id    INTEGER NOT NULL,
+    client_id      INTEGER NOT NULL,
+    to_name        TEXT NOT NULL,
+    to_address     TEXT NOT NULL,
+    answer_by      TEXT NOT NULL,
+    served_on      TEXT,
+    served_how     TEXT,
+    content        TEXT NOT NULL,
+    sha256         TEXT NOT NULL,
+    issued_by      TEXT,
+    issued_at      TEXT NOT NULL,
+    withdrawn_at   TEXT,
+    withdrawn_note TEXT,
+    updated_at     TEXT NOT NULL,
+    CONSTRAINT notices_number_key UNIQUE (client_id, number),
+    CONSTRAINT notices_building_id_fkey FOREIGN KEY (building_id) REFERENCES buildings (id) ON DELETE RESTRICT,
+    CONSTRAINT notices_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
+    CONSTRAINT notices_issued_by_fkey FOREIGN KEY (issued_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT notices_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT notices_number_check CHECK (length(CAST(number AS BLOB)) <= 32),
+    CONSTRAINT notices_to_name_check CHECK (length(CAST(to_name AS BLOB)) <= 1024),
+    CONSTRAINT notices_to_address_check CHECK (length(CAST(to_address AS BLOB)) <= 4096),
+    CONSTRAINT notices_answer_by_check CHECK (answer_by GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT notices_served_on_check CHECK (served_on GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'),
+    CONSTRAINT notices_served_how_check CHECK (served_how IN ('post', 'hand', 'posted', 'electronic')),
+    CONSTRAINT notices_sha256_check CHECK (length(CAST(sha256 AS BLOB)) <= 64),
+    CONSTRAINT notices_issued_at_check CHECK (issued_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT notices_withdrawn_at_check
+        CHECK (withdrawn_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT notices_withdrawn_note_check CHECK (length(CAST(withdrawn_note AS BLOB)) <= 65536),
+    CONSTRAINT notices_updated_at_check CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX notices_building_id ON notices (building_id);
+CREATE INDEX notices_issued_by ON notices (issued_by);
+
 -- A step of a finding: who made, fixed, verified, waived, reopened, extended or regraded it. Functions write it.
 -- client_id is hidden and equals that of the row in findings. Triggers enforce this.
 CREATE TABLE finding_events (
@@ -575,16 +622,18 @@ CREATE TABLE finding_events (
     severity_after  TEXT,
     due_before      TEXT,
     due_after       TEXT,
+    notice_id       INTEGER,
     created_at      TEXT NOT NULL,
     updated_at      TEXT NOT NULL,
     client_id       INTEGER NOT NULL,
     CONSTRAINT finding_events_finding_id_fkey FOREIGN KEY (finding_id)
         REFERENCES findings (id) ON UPDATE CASCADE ON DELETE CASCADE,
     CONSTRAINT finding_events_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT finding_events_notice_id_fkey FOREIGN KEY (notice_id) REFERENCES notices (id) ON DELETE RESTRICT,
     CONSTRAINT finding_events_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
     CONSTRAINT finding_events_at_check CHECK (at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
     CONSTRAINT finding_events_kind_check
-        CHECK (kind IN ('made', 'fixed', 'verified', 'waived', 'reopened', 'extended', 'regraded', 'remark')),
+        CHECK (kind IN ('made', 'fixed', 'verified', 'waived', 'reopened', 'extended', 'regraded', 'remark', 'notified')),
     CONSTRAINT finding_events_note_check CHECK (length(CAST(note AS BLOB)) <= 65536),
     CONSTRAINT finding_events_how_check CHECK (how IN ('visit', 'photo', 'certificate')),
     CONSTRAINT finding_events_severity_before_check
@@ -602,6 +651,7 @@ CREATE TABLE finding_events (
 ) STRICT;
 CREATE INDEX finding_events_finding_id ON finding_events (finding_id);
 CREATE INDEX finding_events_user_id ON finding_events (user_id);
+CREATE INDEX finding_events_notice_id ON finding_events (notice_id);
 CREATE INDEX finding_events_client_id ON finding_events (client_id);
 
 -- A photograph or document of an inspection, a finding or a building. /storage/v1 stores, moves and removes it.
@@ -663,6 +713,55 @@ CREATE INDEX files_finding_id ON files (finding_id);
 CREATE INDEX files_building_id ON files (building_id);
 CREATE INDEX files_created_by ON files (created_by);
 CREATE INDEX files_client_id ON files (client_id);
+
+-- A report that was issued, with its content as of that moment. issue_report and withdraw_report write it.
+-- client_id is the client of the visit on the day of the issue: a building that moves leaves its reports behind.
+CREATE TABLE issued_reports (
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
+    inspection_id  INTEGER NOT NULL,
+    client_id      INTEGER NOT NULL,
+    kind           TEXT NOT NULL,
+    rule           TEXT,
+    number         TEXT NOT NULL,
+    content        TEXT NOT NULL,
+    sha256         TEXT NOT NULL,
+    signed_name    TEXT NOT NULL,
+    signature      TEXT,
+    issued_by      TEXT,
+    issued_at      TEXT NOT NULL,
+    replaces_id    INTEGER,
+    withdrawn_at   TEXT,
+    withdrawn_by   TEXT,
+    withdrawn_note TEXT,
+    updated_at     TEXT NOT NULL,
+    CONSTRAINT issued_reports_number_key UNIQUE (client_id, number),
+    CONSTRAINT issued_reports_inspection_id_fkey FOREIGN KEY (inspection_id)
+        REFERENCES inspections (id) ON UPDATE CASCADE ON DELETE RESTRICT,
+    CONSTRAINT issued_reports_client_id_fkey FOREIGN KEY (client_id) REFERENCES clients (id) ON DELETE RESTRICT,
+    CONSTRAINT issued_reports_issued_by_fkey FOREIGN KEY (issued_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT issued_reports_withdrawn_by_fkey FOREIGN KEY (withdrawn_by) REFERENCES users (id) ON DELETE SET NULL,
+    CONSTRAINT issued_reports_id_check CHECK (id BETWEEN 1 AND 9007199254740991),
+    CONSTRAINT issued_reports_kind_check CHECK (kind IN ('lead', 'findings')),
+    CONSTRAINT issued_reports_rule_check CHECK (length(CAST(rule AS BLOB)) <= 64),
+    CONSTRAINT issued_reports_number_check CHECK (length(CAST(number AS BLOB)) <= 32),
+    CONSTRAINT issued_reports_sha256_check CHECK (length(CAST(sha256 AS BLOB)) <= 64),
+    CONSTRAINT issued_reports_signed_name_check CHECK (length(CAST(signed_name AS BLOB)) <= 1024),
+    CONSTRAINT issued_reports_signature_check CHECK (length(CAST(signature AS BLOB)) <= 87385),
+    CONSTRAINT issued_reports_issued_at_check
+        CHECK (issued_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT issued_reports_withdrawn_at_check
+        CHECK (withdrawn_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00'),
+    CONSTRAINT issued_reports_withdrawn_note_check CHECK (length(CAST(withdrawn_note AS BLOB)) <= 65536),
+    CONSTRAINT issued_reports_updated_at_check
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T*+00:00')
+) STRICT;
+CREATE INDEX issued_reports_inspection_id ON issued_reports (inspection_id, withdrawn_at);
+-- A visit has one report of a kind that is not withdrawn.
+CREATE UNIQUE INDEX issued_reports_active_key ON issued_reports (inspection_id, kind) WHERE withdrawn_at IS NULL;
+-- verify_report finds a report by its hash.
+CREATE INDEX issued_reports_sha256 ON issued_reports (sha256);
+CREATE INDEX issued_reports_issued_by ON issued_reports (issued_by);
+CREATE INDEX issued_reports_withdrawn_by ON issued_reports (withdrawn_by);
 
 -- Grants: users who may read a row in addition to the rows of their role
 
@@ -1476,7 +1575,7 @@ BEGIN
             'building_id', NEW.building_id, 'year_built', NEW.year_built, 'parcel', NEW.parcel,
             'owner_name', NEW.owner_name, 'owner_address', NEW.owner_address, 'owner_phone', NEW.owner_phone,
             'child_occupied', NEW.child_occupied, 'hazard_class', NEW.hazard_class, 'closed_on', NEW.closed_on,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'hold_reason', NEW.hold_reason)
     FROM audit_context;
 END;
 CREATE TRIGGER building_details_audit_delete BEFORE DELETE ON building_details
@@ -1488,7 +1587,7 @@ BEGIN
             'building_id', OLD.building_id, 'year_built', OLD.year_built, 'parcel', OLD.parcel,
             'owner_name', OLD.owner_name, 'owner_address', OLD.owner_address, 'owner_phone', OLD.owner_phone,
             'child_occupied', OLD.child_occupied, 'hazard_class', OLD.hazard_class, 'closed_on', OLD.closed_on,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'hold_reason', OLD.hold_reason),
         NULL
     FROM audit_context;
 END;
@@ -1509,7 +1608,8 @@ BEGIN
             SELECT 'hazard_class' AS name, OLD.hazard_class AS value WHERE OLD.hazard_class IS NOT NEW.hazard_class UNION ALL
             SELECT 'closed_on' AS name, OLD.closed_on AS value WHERE OLD.closed_on IS NOT NEW.closed_on UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'hold_reason' AS name, OLD.hold_reason AS value WHERE OLD.hold_reason IS NOT NEW.hold_reason)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'building_id' AS name, NEW.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
             SELECT 'year_built' AS name, NEW.year_built AS value WHERE OLD.year_built IS NOT NEW.year_built UNION ALL
@@ -1521,13 +1621,15 @@ BEGIN
             SELECT 'hazard_class' AS name, NEW.hazard_class AS value WHERE OLD.hazard_class IS NOT NEW.hazard_class UNION ALL
             SELECT 'closed_on' AS name, NEW.closed_on AS value WHERE OLD.closed_on IS NOT NEW.closed_on UNION ALL
             SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'hold_reason' AS name, NEW.hold_reason AS value WHERE OLD.hold_reason IS NOT NEW.hold_reason))
     FROM audit_context WHERE
         OLD.building_id IS NOT NEW.building_id OR OLD.year_built IS NOT NEW.year_built OR OLD.parcel IS NOT NEW.parcel OR
         OLD.owner_name IS NOT NEW.owner_name OR OLD.owner_address IS NOT NEW.owner_address OR
         OLD.owner_phone IS NOT NEW.owner_phone OR OLD.child_occupied IS NOT NEW.child_occupied OR
         OLD.hazard_class IS NOT NEW.hazard_class OR OLD.closed_on IS NOT NEW.closed_on OR
-        OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
+        OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at OR
+        OLD.hold_reason IS NOT NEW.hold_reason;
 END;
 CREATE TRIGGER building_details_audit_move AFTER UPDATE ON building_details
 WHEN OLD.client_id IS NOT NEW.client_id
@@ -1539,7 +1641,7 @@ BEGIN
             'building_id', OLD.building_id, 'year_built', OLD.year_built, 'parcel', OLD.parcel,
             'owner_name', OLD.owner_name, 'owner_address', OLD.owner_address, 'owner_phone', OLD.owner_phone,
             'child_occupied', OLD.child_occupied, 'hazard_class', OLD.hazard_class, 'closed_on', OLD.closed_on,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'hold_reason', OLD.hold_reason),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -1549,7 +1651,7 @@ BEGIN
             'building_id', NEW.building_id, 'year_built', NEW.year_built, 'parcel', NEW.parcel,
             'owner_name', NEW.owner_name, 'owner_address', NEW.owner_address, 'owner_phone', NEW.owner_phone,
             'child_occupied', NEW.child_occupied, 'hazard_class', NEW.hazard_class, 'closed_on', NEW.closed_on,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'hold_reason', NEW.hold_reason)
     FROM audit_context;
 END;
 CREATE TRIGGER inspections_audit_insert AFTER INSERT ON inspections
@@ -2094,7 +2196,7 @@ BEGIN
             'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'taken_at', NEW.taken_at,
             'first', NEW.first, 'second', NEW.second, 'third', NEW.third, 'mean', NEW.mean, 'result', NEW.result,
             'check_low', NEW.check_low, 'check_high', NEW.check_high, 'ref', NEW.ref, 'note', NEW.note,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'voided', NEW.voided)
     FROM audit_context;
 END;
 CREATE TRIGGER calibration_checks_audit_delete BEFORE DELETE ON calibration_checks
@@ -2106,7 +2208,7 @@ BEGIN
             'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'taken_at', OLD.taken_at,
             'first', OLD.first, 'second', OLD.second, 'third', OLD.third, 'mean', OLD.mean, 'result', OLD.result,
             'check_low', OLD.check_low, 'check_high', OLD.check_high, 'ref', OLD.ref, 'note', OLD.note,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'voided', OLD.voided),
         NULL
     FROM audit_context;
 END;
@@ -2131,7 +2233,8 @@ BEGIN
             SELECT 'ref' AS name, OLD.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
             SELECT 'note' AS name, OLD.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'voided' AS name, OLD.voided AS value WHERE OLD.voided IS NOT NEW.voided)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
@@ -2147,13 +2250,15 @@ BEGIN
             SELECT 'ref' AS name, NEW.ref AS value WHERE OLD.ref IS NOT NEW.ref UNION ALL
             SELECT 'note' AS name, NEW.note AS value WHERE OLD.note IS NOT NEW.note UNION ALL
             SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'voided' AS name, NEW.voided AS value WHERE OLD.voided IS NOT NEW.voided))
     FROM audit_context WHERE
         OLD.id IS NOT NEW.id OR OLD.inspection_id IS NOT NEW.inspection_id OR OLD.gun_id IS NOT NEW.gun_id OR
         OLD.taken_at IS NOT NEW.taken_at OR OLD.first IS NOT NEW.first OR OLD.second IS NOT NEW.second OR
         OLD.third IS NOT NEW.third OR OLD.mean IS NOT NEW.mean OR OLD.result IS NOT NEW.result OR
         OLD.check_low IS NOT NEW.check_low OR OLD.check_high IS NOT NEW.check_high OR OLD.ref IS NOT NEW.ref OR
-        OLD.note IS NOT NEW.note OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
+        OLD.note IS NOT NEW.note OR OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at OR
+        OLD.voided IS NOT NEW.voided;
 END;
 CREATE TRIGGER calibration_checks_audit_move AFTER UPDATE ON calibration_checks
 WHEN OLD.client_id IS NOT NEW.client_id
@@ -2165,7 +2270,7 @@ BEGIN
             'id', OLD.id, 'inspection_id', OLD.inspection_id, 'gun_id', OLD.gun_id, 'taken_at', OLD.taken_at,
             'first', OLD.first, 'second', OLD.second, 'third', OLD.third, 'mean', OLD.mean, 'result', OLD.result,
             'check_low', OLD.check_low, 'check_high', OLD.check_high, 'ref', OLD.ref, 'note', OLD.note,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'voided', OLD.voided),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -2175,7 +2280,7 @@ BEGIN
             'id', NEW.id, 'inspection_id', NEW.inspection_id, 'gun_id', NEW.gun_id, 'taken_at', NEW.taken_at,
             'first', NEW.first, 'second', NEW.second, 'third', NEW.third, 'mean', NEW.mean, 'result', NEW.result,
             'check_low', NEW.check_low, 'check_high', NEW.check_high, 'ref', NEW.ref, 'note', NEW.note,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'voided', NEW.voided)
     FROM audit_context;
 END;
 CREATE TRIGGER schedules_audit_insert AFTER INSERT ON schedules
@@ -2358,7 +2463,7 @@ BEGIN
         json_object(
             'id', NEW.id, 'client_id', NEW.client_id, 'inspection_type', NEW.inspection_type, 'severity', NEW.severity,
             'amount', NEW.amount, 'unit', NEW.unit, 'basis', NEW.basis, 'valid_from', NEW.valid_from,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'counts_from', NEW.counts_from)
     FROM audit_context;
 END;
 CREATE TRIGGER deadline_rules_audit_delete BEFORE DELETE ON deadline_rules
@@ -2369,7 +2474,7 @@ BEGIN
         json_object(
             'id', OLD.id, 'client_id', OLD.client_id, 'inspection_type', OLD.inspection_type, 'severity', OLD.severity,
             'amount', OLD.amount, 'unit', OLD.unit, 'basis', OLD.basis, 'valid_from', OLD.valid_from,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'counts_from', OLD.counts_from),
         NULL
     FROM audit_context;
 END;
@@ -2389,7 +2494,8 @@ BEGIN
             SELECT 'basis' AS name, OLD.basis AS value WHERE OLD.basis IS NOT NEW.basis UNION ALL
             SELECT 'valid_from' AS name, OLD.valid_from AS value WHERE OLD.valid_from IS NOT NEW.valid_from UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'counts_from' AS name, OLD.counts_from AS value WHERE OLD.counts_from IS NOT NEW.counts_from)),
         (SELECT json_group_object(name, value) FROM (
             SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
             SELECT 'client_id' AS name, NEW.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
@@ -2400,12 +2506,13 @@ BEGIN
             SELECT 'basis' AS name, NEW.basis AS value WHERE OLD.basis IS NOT NEW.basis UNION ALL
             SELECT 'valid_from' AS name, NEW.valid_from AS value WHERE OLD.valid_from IS NOT NEW.valid_from UNION ALL
             SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
-            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at UNION ALL
+            SELECT 'counts_from' AS name, NEW.counts_from AS value WHERE OLD.counts_from IS NOT NEW.counts_from))
     FROM audit_context WHERE
         OLD.id IS NOT NEW.id OR OLD.client_id IS NOT NEW.client_id OR OLD.inspection_type IS NOT NEW.inspection_type OR
         OLD.severity IS NOT NEW.severity OR OLD.amount IS NOT NEW.amount OR OLD.unit IS NOT NEW.unit OR
         OLD.basis IS NOT NEW.basis OR OLD.valid_from IS NOT NEW.valid_from OR OLD.created_at IS NOT NEW.created_at OR
-        OLD.updated_at IS NOT NEW.updated_at;
+        OLD.updated_at IS NOT NEW.updated_at OR OLD.counts_from IS NOT NEW.counts_from;
 END;
 CREATE TRIGGER deadline_rules_audit_move AFTER UPDATE ON deadline_rules
 WHEN OLD.client_id IS NOT NEW.client_id
@@ -2416,7 +2523,7 @@ BEGIN
         json_object(
             'id', OLD.id, 'client_id', OLD.client_id, 'inspection_type', OLD.inspection_type, 'severity', OLD.severity,
             'amount', OLD.amount, 'unit', OLD.unit, 'basis', OLD.basis, 'valid_from', OLD.valid_from,
-            'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'created_at', OLD.created_at, 'updated_at', OLD.updated_at, 'counts_from', OLD.counts_from),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -2425,7 +2532,7 @@ BEGIN
         json_object(
             'id', NEW.id, 'client_id', NEW.client_id, 'inspection_type', NEW.inspection_type, 'severity', NEW.severity,
             'amount', NEW.amount, 'unit', NEW.unit, 'basis', NEW.basis, 'valid_from', NEW.valid_from,
-            'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'created_at', NEW.created_at, 'updated_at', NEW.updated_at, 'counts_from', NEW.counts_from)
     FROM audit_context;
 END;
 CREATE TRIGGER findings_audit_insert AFTER INSERT ON findings
@@ -2530,6 +2637,104 @@ BEGIN
             'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
+CREATE TRIGGER notices_audit_insert AFTER INSERT ON notices
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'notices', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'number', NEW.number, 'building_id', NEW.building_id, 'client_id', NEW.client_id,
+            'to_name', NEW.to_name, 'to_address', NEW.to_address, 'answer_by', NEW.answer_by,
+            'served_on', NEW.served_on, 'served_how', NEW.served_how, 'sha256', NEW.sha256, 'issued_by', NEW.issued_by,
+            'issued_at', NEW.issued_at, 'withdrawn_at', NEW.withdrawn_at, 'withdrawn_note', NEW.withdrawn_note,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER notices_audit_delete BEFORE DELETE ON notices
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'notices', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'number', OLD.number, 'building_id', OLD.building_id, 'client_id', OLD.client_id,
+            'to_name', OLD.to_name, 'to_address', OLD.to_address, 'answer_by', OLD.answer_by,
+            'served_on', OLD.served_on, 'served_how', OLD.served_how, 'sha256', OLD.sha256, 'issued_by', OLD.issued_by,
+            'issued_at', OLD.issued_at, 'withdrawn_at', OLD.withdrawn_at, 'withdrawn_note', OLD.withdrawn_note,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER notices_audit_update AFTER UPDATE ON notices
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'notices', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'number' AS name, OLD.number AS value WHERE OLD.number IS NOT NEW.number UNION ALL
+            SELECT 'building_id' AS name, OLD.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'client_id' AS name, OLD.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'to_name' AS name, OLD.to_name AS value WHERE OLD.to_name IS NOT NEW.to_name UNION ALL
+            SELECT 'to_address' AS name, OLD.to_address AS value WHERE OLD.to_address IS NOT NEW.to_address UNION ALL
+            SELECT 'answer_by' AS name, OLD.answer_by AS value WHERE OLD.answer_by IS NOT NEW.answer_by UNION ALL
+            SELECT 'served_on' AS name, OLD.served_on AS value WHERE OLD.served_on IS NOT NEW.served_on UNION ALL
+            SELECT 'served_how' AS name, OLD.served_how AS value WHERE OLD.served_how IS NOT NEW.served_how UNION ALL
+            SELECT 'sha256' AS name, OLD.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'issued_by' AS name, OLD.issued_by AS value WHERE OLD.issued_by IS NOT NEW.issued_by UNION ALL
+            SELECT 'issued_at' AS name, OLD.issued_at AS value WHERE OLD.issued_at IS NOT NEW.issued_at UNION ALL
+            SELECT 'withdrawn_at' AS name, OLD.withdrawn_at AS value WHERE OLD.withdrawn_at IS NOT NEW.withdrawn_at UNION ALL
+            SELECT 'withdrawn_note' AS name, OLD.withdrawn_note AS value WHERE OLD.withdrawn_note IS NOT NEW.withdrawn_note UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'number' AS name, NEW.number AS value WHERE OLD.number IS NOT NEW.number UNION ALL
+            SELECT 'building_id' AS name, NEW.building_id AS value WHERE OLD.building_id IS NOT NEW.building_id UNION ALL
+            SELECT 'client_id' AS name, NEW.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'to_name' AS name, NEW.to_name AS value WHERE OLD.to_name IS NOT NEW.to_name UNION ALL
+            SELECT 'to_address' AS name, NEW.to_address AS value WHERE OLD.to_address IS NOT NEW.to_address UNION ALL
+            SELECT 'answer_by' AS name, NEW.answer_by AS value WHERE OLD.answer_by IS NOT NEW.answer_by UNION ALL
+            SELECT 'served_on' AS name, NEW.served_on AS value WHERE OLD.served_on IS NOT NEW.served_on UNION ALL
+            SELECT 'served_how' AS name, NEW.served_how AS value WHERE OLD.served_how IS NOT NEW.served_how UNION ALL
+            SELECT 'sha256' AS name, NEW.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'issued_by' AS name, NEW.issued_by AS value WHERE OLD.issued_by IS NOT NEW.issued_by UNION ALL
+            SELECT 'issued_at' AS name, NEW.issued_at AS value WHERE OLD.issued_at IS NOT NEW.issued_at UNION ALL
+            SELECT 'withdrawn_at' AS name, NEW.withdrawn_at AS value WHERE OLD.withdrawn_at IS NOT NEW.withdrawn_at UNION ALL
+            SELECT 'withdrawn_note' AS name, NEW.withdrawn_note AS value WHERE OLD.withdrawn_note IS NOT NEW.withdrawn_note UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.number IS NOT NEW.number OR OLD.building_id IS NOT NEW.building_id OR
+        OLD.client_id IS NOT NEW.client_id OR OLD.to_name IS NOT NEW.to_name OR OLD.to_address IS NOT NEW.to_address OR
+        OLD.answer_by IS NOT NEW.answer_by OR OLD.served_on IS NOT NEW.served_on OR
+        OLD.served_how IS NOT NEW.served_how OR OLD.sha256 IS NOT NEW.sha256 OR OLD.issued_by IS NOT NEW.issued_by OR
+        OLD.issued_at IS NOT NEW.issued_at OR OLD.withdrawn_at IS NOT NEW.withdrawn_at OR
+        OLD.withdrawn_note IS NOT NEW.withdrawn_note OR OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER notices_audit_move AFTER UPDATE ON notices
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'notices', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'number', OLD.number, 'building_id', OLD.building_id, 'client_id', OLD.client_id,
+            'to_name', OLD.to_name, 'to_address', OLD.to_address, 'answer_by', OLD.answer_by,
+            'served_on', OLD.served_on, 'served_how', OLD.served_how, 'sha256', OLD.sha256, 'issued_by', OLD.issued_by,
+            'issued_at', OLD.issued_at, 'withdrawn_at', OLD.withdrawn_at, 'withdrawn_note', OLD.withdrawn_note,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'notices', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'number', NEW.number, 'building_id', NEW.building_id, 'client_id', NEW.client_id,
+            'to_name', NEW.to_name, 'to_address', NEW.to_address, 'answer_by', NEW.answer_by,
+            'served_on', NEW.served_on, 'served_how', NEW.served_how, 'sha256', NEW.sha256, 'issued_by', NEW.issued_by,
+            'issued_at', NEW.issued_at, 'withdrawn_at', NEW.withdrawn_at, 'withdrawn_note', NEW.withdrawn_note,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
 CREATE TRIGGER finding_events_audit_insert AFTER INSERT ON finding_events
 BEGIN
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -2539,7 +2744,8 @@ BEGIN
             'id', NEW.id, 'finding_id', NEW.finding_id, 'at', NEW.at, 'user_id', NEW.user_id, 'kind', NEW.kind,
             'inspection_id', NEW.inspection_id, 'note', NEW.note, 'how', NEW.how,
             'severity_before', NEW.severity_before, 'severity_after', NEW.severity_after, 'due_before', NEW.due_before,
-            'due_after', NEW.due_after, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'due_after', NEW.due_after, 'notice_id', NEW.notice_id, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER finding_events_audit_delete BEFORE DELETE ON finding_events
@@ -2551,7 +2757,8 @@ BEGIN
             'id', OLD.id, 'finding_id', OLD.finding_id, 'at', OLD.at, 'user_id', OLD.user_id, 'kind', OLD.kind,
             'inspection_id', OLD.inspection_id, 'note', OLD.note, 'how', OLD.how,
             'severity_before', OLD.severity_before, 'severity_after', OLD.severity_after, 'due_before', OLD.due_before,
-            'due_after', OLD.due_after, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'due_after', OLD.due_after, 'notice_id', OLD.notice_id, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
         NULL
     FROM audit_context;
 END;
@@ -2574,6 +2781,7 @@ BEGIN
             SELECT 'severity_after' AS name, OLD.severity_after AS value WHERE OLD.severity_after IS NOT NEW.severity_after UNION ALL
             SELECT 'due_before' AS name, OLD.due_before AS value WHERE OLD.due_before IS NOT NEW.due_before UNION ALL
             SELECT 'due_after' AS name, OLD.due_after AS value WHERE OLD.due_after IS NOT NEW.due_after UNION ALL
+            SELECT 'notice_id' AS name, OLD.notice_id AS value WHERE OLD.notice_id IS NOT NEW.notice_id UNION ALL
             SELECT 'created_at' AS name, OLD.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
             SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
         (SELECT json_group_object(name, value) FROM (
@@ -2589,6 +2797,7 @@ BEGIN
             SELECT 'severity_after' AS name, NEW.severity_after AS value WHERE OLD.severity_after IS NOT NEW.severity_after UNION ALL
             SELECT 'due_before' AS name, NEW.due_before AS value WHERE OLD.due_before IS NOT NEW.due_before UNION ALL
             SELECT 'due_after' AS name, NEW.due_after AS value WHERE OLD.due_after IS NOT NEW.due_after UNION ALL
+            SELECT 'notice_id' AS name, NEW.notice_id AS value WHERE OLD.notice_id IS NOT NEW.notice_id UNION ALL
             SELECT 'created_at' AS name, NEW.created_at AS value WHERE OLD.created_at IS NOT NEW.created_at UNION ALL
             SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
     FROM audit_context WHERE
@@ -2596,8 +2805,8 @@ BEGIN
         OLD.user_id IS NOT NEW.user_id OR OLD.kind IS NOT NEW.kind OR OLD.inspection_id IS NOT NEW.inspection_id OR
         OLD.note IS NOT NEW.note OR OLD.how IS NOT NEW.how OR OLD.severity_before IS NOT NEW.severity_before OR
         OLD.severity_after IS NOT NEW.severity_after OR OLD.due_before IS NOT NEW.due_before OR
-        OLD.due_after IS NOT NEW.due_after OR OLD.created_at IS NOT NEW.created_at OR
-        OLD.updated_at IS NOT NEW.updated_at;
+        OLD.due_after IS NOT NEW.due_after OR OLD.notice_id IS NOT NEW.notice_id OR
+        OLD.created_at IS NOT NEW.created_at OR OLD.updated_at IS NOT NEW.updated_at;
 END;
 CREATE TRIGGER finding_events_audit_move AFTER UPDATE ON finding_events
 WHEN OLD.client_id IS NOT NEW.client_id
@@ -2609,7 +2818,8 @@ BEGIN
             'id', OLD.id, 'finding_id', OLD.finding_id, 'at', OLD.at, 'user_id', OLD.user_id, 'kind', OLD.kind,
             'inspection_id', OLD.inspection_id, 'note', OLD.note, 'how', OLD.how,
             'severity_before', OLD.severity_before, 'severity_after', OLD.severity_after, 'due_before', OLD.due_before,
-            'due_after', OLD.due_after, 'created_at', OLD.created_at, 'updated_at', OLD.updated_at),
+            'due_after', OLD.due_after, 'notice_id', OLD.notice_id, 'created_at', OLD.created_at,
+            'updated_at', OLD.updated_at),
         NULL
     FROM audit_context;
     INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
@@ -2619,7 +2829,8 @@ BEGIN
             'id', NEW.id, 'finding_id', NEW.finding_id, 'at', NEW.at, 'user_id', NEW.user_id, 'kind', NEW.kind,
             'inspection_id', NEW.inspection_id, 'note', NEW.note, 'how', NEW.how,
             'severity_before', NEW.severity_before, 'severity_after', NEW.severity_after, 'due_before', NEW.due_before,
-            'due_after', NEW.due_after, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+            'due_after', NEW.due_after, 'notice_id', NEW.notice_id, 'created_at', NEW.created_at,
+            'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER files_audit_insert AFTER INSERT ON files
@@ -2726,6 +2937,104 @@ BEGIN
             'mimetype', NEW.mimetype, 'width', NEW.width, 'height', NEW.height, 'taken_at', NEW.taken_at,
             'caption', NEW.caption, 'cache_control', NEW.cache_control, 'user_metadata', NEW.user_metadata,
             'created_by', NEW.created_by, 'created_at', NEW.created_at, 'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER issued_reports_audit_insert AFTER INSERT ON issued_reports
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'issued_reports', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'client_id', NEW.client_id, 'kind', NEW.kind,
+            'rule', NEW.rule, 'number', NEW.number, 'sha256', NEW.sha256, 'signed_name', NEW.signed_name,
+            'issued_by', NEW.issued_by, 'issued_at', NEW.issued_at, 'replaces_id', NEW.replaces_id,
+            'withdrawn_at', NEW.withdrawn_at, 'withdrawn_by', NEW.withdrawn_by, 'withdrawn_note', NEW.withdrawn_note,
+            'updated_at', NEW.updated_at)
+    FROM audit_context;
+END;
+CREATE TRIGGER issued_reports_audit_delete BEFORE DELETE ON issued_reports
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'issued_reports', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'client_id', OLD.client_id, 'kind', OLD.kind,
+            'rule', OLD.rule, 'number', OLD.number, 'sha256', OLD.sha256, 'signed_name', OLD.signed_name,
+            'issued_by', OLD.issued_by, 'issued_at', OLD.issued_at, 'replaces_id', OLD.replaces_id,
+            'withdrawn_at', OLD.withdrawn_at, 'withdrawn_by', OLD.withdrawn_by, 'withdrawn_note', OLD.withdrawn_note,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+END;
+CREATE TRIGGER issued_reports_audit_update AFTER UPDATE ON issued_reports
+WHEN OLD.client_id IS NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'update', 'issued_reports', NEW.id, NEW.client_id,
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, OLD.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, OLD.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'client_id' AS name, OLD.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'kind' AS name, OLD.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
+            SELECT 'rule' AS name, OLD.rule AS value WHERE OLD.rule IS NOT NEW.rule UNION ALL
+            SELECT 'number' AS name, OLD.number AS value WHERE OLD.number IS NOT NEW.number UNION ALL
+            SELECT 'sha256' AS name, OLD.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'signed_name' AS name, OLD.signed_name AS value WHERE OLD.signed_name IS NOT NEW.signed_name UNION ALL
+            SELECT 'issued_by' AS name, OLD.issued_by AS value WHERE OLD.issued_by IS NOT NEW.issued_by UNION ALL
+            SELECT 'issued_at' AS name, OLD.issued_at AS value WHERE OLD.issued_at IS NOT NEW.issued_at UNION ALL
+            SELECT 'replaces_id' AS name, OLD.replaces_id AS value WHERE OLD.replaces_id IS NOT NEW.replaces_id UNION ALL
+            SELECT 'withdrawn_at' AS name, OLD.withdrawn_at AS value WHERE OLD.withdrawn_at IS NOT NEW.withdrawn_at UNION ALL
+            SELECT 'withdrawn_by' AS name, OLD.withdrawn_by AS value WHERE OLD.withdrawn_by IS NOT NEW.withdrawn_by UNION ALL
+            SELECT 'withdrawn_note' AS name, OLD.withdrawn_note AS value WHERE OLD.withdrawn_note IS NOT NEW.withdrawn_note UNION ALL
+            SELECT 'updated_at' AS name, OLD.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at)),
+        (SELECT json_group_object(name, value) FROM (
+            SELECT 'id' AS name, NEW.id AS value WHERE OLD.id IS NOT NEW.id UNION ALL
+            SELECT 'inspection_id' AS name, NEW.inspection_id AS value WHERE OLD.inspection_id IS NOT NEW.inspection_id UNION ALL
+            SELECT 'client_id' AS name, NEW.client_id AS value WHERE OLD.client_id IS NOT NEW.client_id UNION ALL
+            SELECT 'kind' AS name, NEW.kind AS value WHERE OLD.kind IS NOT NEW.kind UNION ALL
+            SELECT 'rule' AS name, NEW.rule AS value WHERE OLD.rule IS NOT NEW.rule UNION ALL
+            SELECT 'number' AS name, NEW.number AS value WHERE OLD.number IS NOT NEW.number UNION ALL
+            SELECT 'sha256' AS name, NEW.sha256 AS value WHERE OLD.sha256 IS NOT NEW.sha256 UNION ALL
+            SELECT 'signed_name' AS name, NEW.signed_name AS value WHERE OLD.signed_name IS NOT NEW.signed_name UNION ALL
+            SELECT 'issued_by' AS name, NEW.issued_by AS value WHERE OLD.issued_by IS NOT NEW.issued_by UNION ALL
+            SELECT 'issued_at' AS name, NEW.issued_at AS value WHERE OLD.issued_at IS NOT NEW.issued_at UNION ALL
+            SELECT 'replaces_id' AS name, NEW.replaces_id AS value WHERE OLD.replaces_id IS NOT NEW.replaces_id UNION ALL
+            SELECT 'withdrawn_at' AS name, NEW.withdrawn_at AS value WHERE OLD.withdrawn_at IS NOT NEW.withdrawn_at UNION ALL
+            SELECT 'withdrawn_by' AS name, NEW.withdrawn_by AS value WHERE OLD.withdrawn_by IS NOT NEW.withdrawn_by UNION ALL
+            SELECT 'withdrawn_note' AS name, NEW.withdrawn_note AS value WHERE OLD.withdrawn_note IS NOT NEW.withdrawn_note UNION ALL
+            SELECT 'updated_at' AS name, NEW.updated_at AS value WHERE OLD.updated_at IS NOT NEW.updated_at))
+    FROM audit_context WHERE
+        OLD.id IS NOT NEW.id OR OLD.inspection_id IS NOT NEW.inspection_id OR OLD.client_id IS NOT NEW.client_id OR
+        OLD.kind IS NOT NEW.kind OR OLD.rule IS NOT NEW.rule OR OLD.number IS NOT NEW.number OR
+        OLD.sha256 IS NOT NEW.sha256 OR OLD.signed_name IS NOT NEW.signed_name OR OLD.issued_by IS NOT NEW.issued_by OR
+        OLD.issued_at IS NOT NEW.issued_at OR OLD.replaces_id IS NOT NEW.replaces_id OR
+        OLD.withdrawn_at IS NOT NEW.withdrawn_at OR OLD.withdrawn_by IS NOT NEW.withdrawn_by OR
+        OLD.withdrawn_note IS NOT NEW.withdrawn_note OR OLD.updated_at IS NOT NEW.updated_at;
+END;
+CREATE TRIGGER issued_reports_audit_move AFTER UPDATE ON issued_reports
+WHEN OLD.client_id IS NOT NEW.client_id
+BEGIN
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'delete', 'issued_reports', OLD.id, OLD.client_id,
+        json_object(
+            'id', OLD.id, 'inspection_id', OLD.inspection_id, 'client_id', OLD.client_id, 'kind', OLD.kind,
+            'rule', OLD.rule, 'number', OLD.number, 'sha256', OLD.sha256, 'signed_name', OLD.signed_name,
+            'issued_by', OLD.issued_by, 'issued_at', OLD.issued_at, 'replaces_id', OLD.replaces_id,
+            'withdrawn_at', OLD.withdrawn_at, 'withdrawn_by', OLD.withdrawn_by, 'withdrawn_note', OLD.withdrawn_note,
+            'updated_at', OLD.updated_at),
+        NULL
+    FROM audit_context;
+    INSERT INTO audit_log (at, actor_id, action, relation, row_key, client_id, before, after)
+    SELECT at, actor_id,
+        'insert', 'issued_reports', NEW.id, NEW.client_id, NULL,
+        json_object(
+            'id', NEW.id, 'inspection_id', NEW.inspection_id, 'client_id', NEW.client_id, 'kind', NEW.kind,
+            'rule', NEW.rule, 'number', NEW.number, 'sha256', NEW.sha256, 'signed_name', NEW.signed_name,
+            'issued_by', NEW.issued_by, 'issued_at', NEW.issued_at, 'replaces_id', NEW.replaces_id,
+            'withdrawn_at', NEW.withdrawn_at, 'withdrawn_by', NEW.withdrawn_by, 'withdrawn_note', NEW.withdrawn_note,
+            'updated_at', NEW.updated_at)
     FROM audit_context;
 END;
 CREATE TRIGGER client_admin_building_access_audit_insert AFTER INSERT ON client_admin_building_access

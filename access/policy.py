@@ -72,7 +72,9 @@ from models import (
     Inspection,
     InspectionPlan,
     Inspector,
+    IssuedReport,
     LeadStandard,
+    Notice,
     ReportLead,
     Schedule,
     User,
@@ -229,6 +231,16 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
         SUPER_ADMIN: files_policy(SUPER_ADMIN, every_row),
         CLIENT_ADMIN: files_policy(CLIENT_ADMIN, any_of(client_ownership, *of_visible_row.parts)),
         CLIENT_MANAGER: files_policy(CLIENT_MANAGER, of_visible_row),
+    },
+    IssuedReport: {
+        SUPER_ADMIN: Policy(read=every_row),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection), implied_by=Inspection),
+        CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
+    },
+    Notice: {
+        SUPER_ADMIN: Policy(read=every_row),
+        CLIENT_ADMIN: Policy(read=client_ownership),
+        CLIENT_MANAGER: Policy(read=of_visible_building, implied_by=Building),
     },
     Inspector: {
         SUPER_ADMIN: EVERYTHING,

@@ -18,7 +18,9 @@ from models.grant import (
 )
 from models.inspection import Inspection
 from models.inspector import Inspector
+from models.issued_report import IssuedReport
 from models.lead_standard import LeadStandard
+from models.notice import Notice
 from models.report_lead import ReportLead
 from models.schedule import InspectionPlan, Schedule
 from models.user import User
@@ -42,6 +44,8 @@ RESOURCES: dict[str, type[Model]] = {
     "findings": Finding,
     "finding_events": FindingEvent,
     "files": File,
+    "issued_reports": IssuedReport,
+    "notices": Notice,
     "client_admin_building_access": ClientAdminBuildingAccess,
     "client_manager_building_access": ClientManagerBuildingAccess,
     "client_admin_inspection_access": ClientAdminInspectionAccess,
@@ -89,7 +93,9 @@ __all__ = [
     "Inspection",
     "InspectionPlan",
     "Inspector",
+    "IssuedReport",
     "LeadStandard",
+    "Notice",
     "ReportLead",
     "Schedule",
     "User",

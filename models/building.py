@@ -91,3 +91,7 @@ class BuildingDetail(Model):
     )  # fmt: skip
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+    hold_reason = column(
+        TEXT, label="Held for", example="Lawsuit 26-CV-104.",
+        help="While it is set, nothing of the building is deleted. Super admins set it.",
+    )  # fmt: skip

@@ -56,3 +56,4 @@ class CalibrationCheck(Model):
     note = column(TEXT, multiline=True, example="After a change of the battery.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+    voided = column(TEXT, help="Why the check does not count.", example="Taken of the wrong block.")

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP
 from models.vocabulary import (
+    DEADLINE_STARTS,
     DEADLINE_UNITS,
     FIRE,
     INSPECTION_TYPES,
@@ -81,3 +82,8 @@ class DeadlineRule(Model):
     )  # fmt: skip
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
+    counts_from = column(
+        TEXT, required=True, stored_default=DEADLINE_STARTS[0], allowed_values=DEADLINE_STARTS, label="Counts from",
+        help="Whether the time counts from the finding, or from the service of the letter about it.",
+        example=DEADLINE_STARTS[0],
+    )  # fmt: skip

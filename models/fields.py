@@ -45,6 +45,8 @@ class ColumnInfo:
     default: ColumnDefault | None = None
     hidden: bool = False
     """The API does not have the column."""
+    logged: bool = True
+    """The audit log holds the values of the column."""
     minimum: float | None = None
     maximum: float | None = None
     bytes_max: int | None = None

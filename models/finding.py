@@ -139,5 +139,6 @@ class FindingEvent(Model):
     severity_after = column(TEXT, allowed_values=SEVERITIES, help="The severity that this event gave.")
     due_before = column(TIMESTAMP, label="Due before", help="The deadline that this event replaced.")
     due_after = column(TIMESTAMP, label="Due after", help="The deadline that this event gave.")
+    notice_id = column(BIGINT, references("notices.id"), label="Letter", help="The letter that named the finding.")
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -15,6 +15,7 @@ from models.vocabulary import (
     FIXED,
     IN_PROGRESS,
     MADE,
+    NOTIFIED,
     OPEN,
     REGRADED,
     REMARK,
@@ -109,7 +110,7 @@ STATUSES_OF: Final = {
     Begin.NOT_OPEN: tuple(each for each in FINDING_STATUSES if each != OPEN),
     Begin.ANY: FINDING_STATUSES,
 }
-EVENT_KINDS: Final = (MADE, *(move.kind for move in FINDING_MOVES))
+EVENT_KINDS: Final = (MADE, *(move.kind for move in FINDING_MOVES), NOTIFIED)
 MOVE_OF_KIND: Final = {move.kind: move for move in FINDING_MOVES}
 
 FUNCTION_TARGETS: Final = tuple(

@@ -43,8 +43,16 @@ REOPENED: Final = "reopened"
 EXTENDED: Final = "extended"
 REGRADED: Final = "regraded"
 REMARK: Final = "remark"
+NOTIFIED: Final = "notified"
 VERIFICATIONS: Final = ("visit", "photo", "certificate")
 DEADLINE_UNITS: Final = ("h", "d")
+DEADLINE_STARTS: Final = ("found", "served")
+
+# Issued reports and letters
+
+REPORT_KINDS: Final = (LEAD, "findings")
+SERVICES: Final = ("post", "hand", "posted", "electronic")
+"""How a letter was served."""
 
 # Readings
 

@@ -21,6 +21,7 @@ from engine.schema.tables import (
     grants_on,
     info_of,
     key_of,
+    logged_columns,
     owner_column,
     references_of,
     references_to,
@@ -29,7 +30,6 @@ from engine.schema.tables import (
     sequence_tables,
     table_of,
     tables_without_rights,
-    visible_columns,
 )
 from models.fields import TENANT_COLUMN, Model
 
@@ -213,7 +213,7 @@ def key_text(model: type[Model], row: str) -> str:
 
 def whole_row(model: type[Model], row: str) -> str:
     """Return a row as JSON, its columns on lines of their own."""
-    pairs = fill((f"'{name}', {row}.{name}" for name in visible_columns(model)), INDENT * 4)
+    pairs = fill((f"'{name}', {row}.{name}" for name in logged_columns(model)), INDENT * 4)
     return f"json_build_object(\n{pairs})"
 
 
@@ -261,7 +261,7 @@ def update_trigger(model: type[Model]) -> str:
             "    RETURN NULL;",
             "END IF;",
         )
-    changes = (f"('{name}', to_json(OLD.{name}), to_json(NEW.{name}))" for name in visible_columns(model))
+    changes = (f"('{name}', to_json(OLD.{name}), to_json(NEW.{name}))" for name in logged_columns(model))
     key, client = key_text(model, "NEW"), client_of(model, "NEW")
     body = (
         f"IF {IS_OFF}\n        OR NOT {LOCK} THEN",

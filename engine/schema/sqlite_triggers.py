@@ -21,13 +21,13 @@ from engine.schema.tables import (
     info_of,
     is_compound,
     key_of,
+    logged_columns,
     owner_column,
     refusals,
     refused_writes,
     sequence_tables,
     table_of,
     tenant_children,
-    visible_columns,
     written_by_service,
 )
 from models.fields import TENANT_COLUMN, Model
@@ -193,7 +193,7 @@ def client_of(model: type[Model], row: str) -> str:
 def row_entry(model: type[Model], action: str, row: str) -> str:
     """Return the statement that logs a whole row, inserted or deleted."""
     flags = truth_values(model)
-    values = ((name, f"{row}.{name}") for name in visible_columns(model))
+    values = ((name, f"{row}.{name}") for name in logged_columns(model))
     pairs = fill((f"'{name}', {as_json(each) if name in flags else each}" for name, each in values), INDENT * 2)
     whole = f"json_object(\n{pairs})"
     return entry(model, action, row, whole if row == "OLD" else "NULL", whole if row == "NEW" else "NULL")
@@ -201,7 +201,7 @@ def row_entry(model: type[Model], action: str, row: str) -> str:
 
 def update_entry(model: type[Model]) -> str:
     """Return the statement that logs the changed columns of a row, if there are any."""
-    differences = fill((f"OLD.{name} IS NOT NEW.{name}" for name in visible_columns(model)), INDENT, " OR ")
+    differences = fill((f"OLD.{name} IS NOT NEW.{name}" for name in logged_columns(model)), INDENT, " OR ")
     before, after = changed_values(model, "OLD"), changed_values(model, "NEW")
     return entry(model, "update", "NEW", before, after, f" WHERE\n{differences}")
 
@@ -209,7 +209,7 @@ def update_entry(model: type[Model]) -> str:
 def changed_values(model: type[Model], row: str) -> str:
     parts = (
         f"{INDENT * 2}SELECT '{name}' AS name, {row}.{name} AS value WHERE OLD.{name} IS NOT NEW.{name}"
-        for name in visible_columns(model)
+        for name in logged_columns(model)
     )
     flags = ", ".join(f"'{name}'" for name in truth_values(model))
     value = (
@@ -222,7 +222,7 @@ def changed_values(model: type[Model], row: str) -> str:
 
 def truth_values(model: type[Model]) -> list[str]:
     """Return the columns that hold 0 and 1 for truth values."""
-    return [name for name in visible_columns(model) if info_of(table_of(model).c[name]).type is BOOLEAN]
+    return [name for name in logged_columns(model) if info_of(table_of(model).c[name]).type is BOOLEAN]
 
 
 def as_json(value: str) -> str:

@@ -88,8 +88,10 @@ def key_of(model: type[Model]) -> tuple[str, ...]:
     return tuple(column.name for column in table_of(model).primary_key)
 
 
-def visible_columns(model: type[Model]) -> tuple[str, ...]:
-    return tuple(column.name for column in table_of(model).c if not info_of(column).hidden)
+def logged_columns(model: type[Model]) -> tuple[str, ...]:
+    """Return the columns whose values the audit log holds."""
+    columns = ((column.name, info_of(column)) for column in table_of(model).c)
+    return tuple(name for name, info in columns if info.logged and not info.hidden)
 
 
 def owner_column(model: type[Model]) -> str | None:

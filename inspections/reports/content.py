@@ -27,14 +27,12 @@ from inspections.lead.assessment import (
 )
 from inspections.lead.classification import Standard, grade, gravest
 from models.finding_move import FINDING_STATUSES
-from models.vocabulary import INCONCLUSIVE, LEAD, OPEN, POSITIVE, READING_METHODS, SEVERITIES, XRF
+from models.vocabulary import INCONCLUSIVE, OPEN, POSITIVE, READING_METHODS, REPORT_KINDS, SEVERITIES, XRF
 
 Part = TypeVar("Part")
 Row = Mapping[str, Any]
 
-LEAD_REPORT: Final = LEAD
-FINDINGS_REPORT: Final = "findings"
-REPORT_KINDS: Final = (LEAD_REPORT, FINDINGS_REPORT)
+LEAD_REPORT, FINDINGS_REPORT = REPORT_KINDS
 
 REMARKS: Final[Mapping[str, str]] = {
     NO_CHECK: "No passed calibration check before it",

@@ -12,8 +12,9 @@ from typing import Any, Final
 import config
 from access.decorators import Function
 from engine.query.catalog import Relation, catalog
-from inspections.reports.content import REPORT_KINDS, FindingsReport, LeadReport
+from inspections.reports.content import FindingsReport, LeadReport
 from inspections.reports.reports import RULES
+from models.vocabulary import REPORT_KINDS
 from routes.openapi import auth_paths, schemas
 from routes.openapi.schemas import (
     OBJECT,

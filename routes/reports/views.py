@@ -23,11 +23,11 @@ from engine.open import database, reading
 from engine.query.statement import Action
 from inspections.faults import BytesMissing, NoThumbnail
 from inspections.files.thumbnails import FORMATS, thumbnail
-from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, REPORT_KINDS, InspectionReport, ReportedFile
+from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, InspectionReport, ReportedFile
 from inspections.reports.reports import RULES, read_report
 from models import Inspection
 from models.types import BIGINT
-from models.vocabulary import JPEG
+from models.vocabulary import JPEG, REPORT_KINDS
 from routes.http.middleware import respond
 from routes.postgrest import errors, representation
 from routes.postgrest.preferences import REPORT, MediaType, parse_accept
