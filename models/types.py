@@ -456,12 +456,32 @@ TIMESTAMP = ColumnType(
 )
 
 
-def refuse_json(value: object) -> Bound:
-    """Raise InvalidInput. Only the audit log has JSON columns, and neither payloads nor filters take them."""
+def canonical_json(value: object) -> str:
+    """Return the canonical text of a JSON value: sorted keys, no blanks, Unicode as it is, and floats as Python's repr.
+
+    Raise ValueError for NaN and Infinity.
+
+    >>> canonical_json({"b": 1.50, "a": ["ü", None, True]})
+    '{"a":["ü",null,true],"b":1.5}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def refuse_json(text: str) -> Bound:
+    """Raise InvalidInput: filters do not take JSON."""
     raise InvalidInput("a JSON value cannot be compared or given")
 
 
-JSON = ColumnType("json", refuse_json, refuse_json, stored(sa.JSON()), (("type", "object"),))
+def from_json_object(value: object) -> Bound:
+    """Return the canonical text of an object. The service alone writes JSON columns. Raise InvalidInput."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise invalid("json", quote_json(value))
+    return canonical_json(value)
+
+
+JSON = ColumnType("json", refuse_json, from_json_object, stored(sa.JSON()), (("type", "object"),))
 UUID = ColumnType(
     "uuid", read_uuid, from_json(read_uuid), stored(sa.UUID(as_uuid=False)), (("type", "string"), ("format", "uuid"))
 )

@@ -40,7 +40,7 @@ from engine.storage.file_copies import drafted
 from models import RESOURCES, credential, parents_first
 from models.audit_log import BULK_RELATION
 from models.fields import ColumnDefault
-from models.types import BOOLEAN, Bound, Fault
+from models.types import BOOLEAN, JSON, Bound, Fault
 from system import sync
 
 IMPORT_SECONDS_MAX = 3_600.0
@@ -236,9 +236,14 @@ def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
     accounts = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, BATCH_ROWS):
         for row in rows:
-            values = {name: json_value(kind, value) for name, kind, value in zip(names, kinds, row, strict=True)}
+            values = {name: archived(kind, value) for name, kind, value in zip(names, kinds, row, strict=True)}
             values.update(accounts.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
+
+
+def archived(kind: sa.types.TypeEngine[Any], value: Any) -> Any:
+    """Return a stored value as an archive has it: JSON is no text there. An import stores its canonical text."""
+    return json.loads(value) if kind is JSON.storage and value is not None else json_value(kind, value)
 
 
 def json_value(kind: sa.types.TypeEngine[Any], value: Any) -> Any:

@@ -24,6 +24,7 @@ from engine.query.statement import Action
 from inspections.faults import BytesMissing, NoThumbnail
 from inspections.files.thumbnails import FORMATS, thumbnail
 from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, InspectionReport, ReportedFile
+from inspections.reports.frozen import STORES
 from inspections.reports.reports import RULES, read_report
 from models import Inspection
 from models.types import BIGINT
@@ -47,6 +48,7 @@ KIND: Final = choice(REPORT_KINDS, required=False)
 RULE: Final = choice(RULES, required=False)
 
 bp = Blueprint("reports", __name__, template_folder="templates")
+STORES["files"] = file_store
 
 
 @bp.get("/reports/inspections/<inspection_id>")
