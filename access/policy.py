@@ -234,7 +234,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
     IssuedReport: {
         SUPER_ADMIN: Policy(read=every_row),
-        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection), implied_by=Inspection),
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection)),
         CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
     },
     Notice: {

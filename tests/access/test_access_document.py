@@ -11,7 +11,7 @@ from access.explain import DOCUMENT
 from access.policy import EVERYTHING, POLICIES, Policy
 from access.predicates import AnyOf
 from access.roles import Role
-from models import RESOURCES, AuditLog, Building, File, FindingEvent, Inspection, InspectionPlan
+from models import RESOURCES, AuditLog, Building, File, FindingEvent, Inspection, InspectionPlan, IssuedReport, Notice
 from routes.functions.rpc import FUNCTIONS
 
 pytestmark = pytest.mark.one_engine
@@ -39,7 +39,7 @@ def test_table_is_written_between_its_comments(tmp_path: Path) -> None:
 def test_super_admin_reads_all_rows_and_writes_all_except_those_of_the_service() -> None:
     rules = {model: POLICIES[model][Role.SUPER_ADMIN] for model in RESOURCES.values()}
 
-    for model in (AuditLog, FindingEvent, InspectionPlan):
+    for model in (AuditLog, FindingEvent, InspectionPlan, IssuedReport, Notice):
         assert rules.pop(model) == Policy(read=predicates.every_row)
     assert rules.pop(File) == Policy(
         predicates.every_row, None, predicates.no_row, predicates.every_row, predicates.no_row

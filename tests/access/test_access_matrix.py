@@ -154,8 +154,8 @@ READABLE = {
         INSPECTION_GRANTS_TO_MANAGERS: set(),
     },
 }
-NOT_IN_DATA_SET = ("files",)
-"""Tables without rows here; tests/inspections/test_files.py has some."""
+NOT_IN_DATA_SET = ("files", "issued_reports", "notices")
+"""Tables without rows here; tests/inspections/test_files.py and test_frozen_rows.py have some."""
 READABLE = {who: {**rows, **{table: set() for table in NOT_IN_DATA_SET}} for who, rows in READABLE.items()}
 # By table: what may do with a row that no grant shows: a client admin of its client, one of another client, a client
 # manager of its client, one of another client. r: read, w: write, c: change alone. Requests: test_rights.py.
@@ -175,8 +175,10 @@ RIGHTS = {
     "inspection_plans": ("r", "", "", ""),  # the service writes it
     "deadline_rules": ("rw", "", "r", ""),
     "findings": ("rw", "", "", ""),
+    "notices": ("r", "", "", ""),  # functions write letters and issued reports
     "finding_events": ("r", "", "", ""),
     "files": ("rc", "", "", ""),  # /storage/v1 makes and removes files; tests/inspections/test_files.py sends these
+    "issued_reports": ("r", "", "", ""),
     BUILDING_GRANTS_TO_ADMINS: ("r", "", "", ""),
     BUILDING_GRANTS_TO_MANAGERS: ("rw", "", "", ""),
     INSPECTION_GRANTS_TO_ADMINS: ("r", "", "", ""),

@@ -86,7 +86,7 @@ def test_each_foreign_key_is_embedded_in_both_directions(api: Callable, key: obj
     row = factory.create_file(key.referred) if is_of_file else factory.create(key.relation)
     if row[key.column] is None:
         target = factory.create(key.referred)
-        assert root.patch(f"/{key.relation}?{key_filter(key.relation, row)}", {key.column: target["id"]}).status == 204
+        factory.refer(key.relation, row, key.column, target["id"])
         row[key.column] = target["id"]
     parent = f"{key.referred_column}=eq.{row[key.column]}"
 

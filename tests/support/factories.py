@@ -10,8 +10,9 @@ from urllib.parse import quote
 from engine.query.catalog import Attribute, Relation, catalog
 from models.fields import ColumnDefault
 from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
-from tests.conftest import DATASET
+from tests.conftest import DATASET, ROOT
 from tests.inspections.file_world import Files
+from tests.support.frozen_rows import FROZEN, insert, update
 
 Row = dict[str, object]
 
@@ -73,6 +74,8 @@ def existing_row(table: str) -> Row:
     rows = json.loads(DATASET.read_text()).get(table)
     if rows:
         return {name: rows[-1][name] for name in relation.attributes if name in rows[-1]}
+    if table in FROZEN:
+        return FROZEN[table][0](1, 1, 1)
     row = {each.name: plain_value(relation, each, 1) for each in plain_attributes(relation)}
     for name in (*relation.key, *(key.column for key in relation.foreign_keys)):
         row.setdefault(name, PLAIN_VALUES[relation.attributes[name].type.name](1))
@@ -86,6 +89,8 @@ def key_filter(table: str, row: Row) -> str:
 def row_changes(table: str, row: Row, without: tuple[str, ...] = ()) -> Row:
     """Return the smallest valid change of a row: a new value of its first plain column that is no key."""
     relation = catalog().relations[table]
+    if table in FROZEN:
+        return {"withdrawn_note": "other"}
     fixed = (*PROTECTED, *relation.key, *without)
     references = {key.column for key in relation.foreign_keys}
     for attribute in relation.attributes.values():
@@ -153,6 +158,8 @@ class RowFactory:
         """
         if table == "files":
             return self.create_file("inspections")
+        if table in FROZEN:
+            return self.create_frozen(table, **values)
         if table in WRITTEN_BY_SERVICE:
             parent, column, source = WRITTEN_BY_SERVICE[table]
             made = self.create(parent)
@@ -167,6 +174,21 @@ class RowFactory:
         files = Files(lambda who: self.root, app.extensions["walkthrough.files"], "root")
         made = files.put(f"{bucket}/{self.create(bucket)['id']}/{next(self.numbers)}.jpg")
         return self.root.get(f"/files?id=eq.{made.id}").json[0]
+
+    def create_frozen(self, table: str, **values: object) -> Row:
+        """Insert an issued report or a letter of the caller."""
+        row_of, parent = FROZEN[table]
+        people = dict.fromkeys({"issued_by", "withdrawn_by"} & {*catalog().relations[table].attributes}, ROOT)
+        row = row_of(next(self.numbers), self.row(parent)["id"], self.client_id, **{**people, **values})
+        insert(self.root.database.app_for("POST", "/"), ROOT, table, [row])
+        return self.root.get(f"/{table}?id=eq.{row['id']}").json[0]
+
+    def refer(self, table: str, row: Row, column: str, key: object) -> None:
+        """Make a row refer to another one. The service itself changes the tables that it writes."""
+        if catalog().relations[table].model.written_by_service and table != "files":
+            update(self.root.database.app_for("POST", "/"), ROOT, table, row["id"], {column: key})
+        else:
+            assert self.root.patch(f"/{table}?{key_filter(table, row)}", {column: key}).status == 204
 
     def row(self, table: str) -> Row:
         """Return a row of the client, the same at each call. It is created at the first one."""
