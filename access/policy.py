@@ -299,6 +299,9 @@ DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_gra
 CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
 """The visible inspections that a role starts, closes and re-inspects."""
 
+WITHDRAWN_REPORTS: dict[Role, Predicate] = DECIDED
+"""The visible issued reports that a role withdraws."""
+
 WRITES_CLOSED_VISITS: dict[Role, bool] = {SUPER_ADMIN: True, CLIENT_ADMIN: True, CLIENT_MANAGER: False}
 """Whether a role writes the rows of closed inspections that it may write. Triggers refuse it (`Model.refusals`)."""
 

@@ -451,8 +451,8 @@ def choice(values: tuple[str, ...], *, required: bool = True) -> Parameter:
     return Parameter(TEXT.name, read, {"type": "string", "enum": list(values)}, required=required)
 
 
-def long_text(bytes_max: int) -> Parameter:
-    """Return a required parameter that is a text of at most `bytes_max` bytes in UTF-8, such as a file."""
+def long_text(bytes_max: int, *, required: bool = True) -> Parameter:
+    """Return a parameter that is a text of at most `bytes_max` bytes in UTF-8, such as a file."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
@@ -461,7 +461,7 @@ def long_text(bytes_max: int) -> Parameter:
             raise InvalidArgument(f"expected a text of at most {bytes_max} bytes")
         return value
 
-    return Parameter(TEXT.name, read, {"type": "string", "maxLength": bytes_max})
+    return Parameter(TEXT.name, read, {"type": "string", "maxLength": bytes_max}, required=required)
 
 
 BOOLEANS: Final = {True: True, False: False, "true": True, "false": False}

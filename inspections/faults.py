@@ -5,6 +5,7 @@ The details of a refusal begin with the name of its rule, by which clients recog
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from engine.query.catalog import UniqueViolation
@@ -194,6 +195,52 @@ class ConflictUnexplained(Fault, code="23514"):
 class ReportTooLarge(Fault, code="54000"):
     def __init__(self, rows_max: int, table: str) -> None:
         super().__init__(f"A report has at most {rows_max:,} rows of {table}.")
+
+
+# Issued reports
+
+
+class ReportWithoutResult(Fault, code="23514"):
+    """A report of a visit that is neither completed nor failed."""
+
+    def __init__(self) -> None:
+        super().__init__("A report is issued of a completed or failed visit only.", "issue_report_status_check")
+
+
+class ReportIssued(UniqueViolation):
+    """A visit has at most one report of a kind that is not withdrawn, as the unique index of this name says."""
+
+    def __init__(self) -> None:
+        super().__init__("issued_reports_active_key")
+
+
+class ReportHasGaps(Fault, code="23514"):
+    """A lead report that lacks what its rule requires, without a reason."""
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        super().__init__(
+            "The report lacks what its rule requires: p_gaps_reason says why it is issued incomplete.",
+            f"issue_report_gaps_check: {', '.join(codes)}",
+        )
+
+
+class ReportWithdrawn(Fault, code="23514"):
+    def __init__(self) -> None:
+        super().__init__("The report is withdrawn already.", "withdraw_report_status_check")
+
+
+class InvalidSignature(Fault, code="22023"):
+    """A drawn signature that is no small PNG."""
+
+    def __init__(self, width: int, height: int, bytes_max: int) -> None:
+        super().__init__(f"A signature is a PNG in base64 of at most {width} x {height} pixels and {bytes_max} bytes.")
+
+
+class PhotographsChanged(Fault, code="55P03"):
+    """A photograph was added while the report was made. A retry is right."""
+
+    def __init__(self) -> None:
+        super().__init__("The photographs of the visit were changed meanwhile. Repeat the request.")
 
 
 # Files

@@ -71,6 +71,7 @@ READ_ONLY_FUNCTIONS = (
     "get_due_summary",
     "lead_summary",
     "report_gaps",
+    "verify_report",
 )
 
 

@@ -18,7 +18,7 @@ from PIL import Image
 
 from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from inspections.faults import BytesMissing, NoThumbnail
+from inspections.faults import NoThumbnail
 from inspections.files.store import FileStore
 from inspections.files.thumbnails import FORMATS, thumbnail
 from inspections.reports.content import ReportedFile
@@ -68,7 +68,8 @@ def thumbnails_of(files: Iterable[ReportedFile]) -> dict[str, str]:
     """Return the thumbnails of photographs by the SHA-256 of the original: JPEG in base64, or an empty text.
 
     A file of which no thumbnail can be made has the empty text, and so have those after THUMBNAILS_MAX.
-    This reads and decodes files: call it without the writer lock. Raise TooManyThumbnails.
+    This reads and decodes files: call it without the writer lock. Raise TooManyThumbnails, or BytesMissing: what is
+    issued does not lack a photograph for a disk that is away.
     """
     store = STORES["files"]()
     found: dict[str, str] = {}
@@ -83,7 +84,7 @@ def small_thumbnail(store: FileStore, file: ReportedFile) -> str:
     """Return a thumbnail of THUMBNAIL_BYTES_MAX bytes at most, in base64; an empty text if none can be made."""
     try:
         image = thumbnail(store, file.id, file.sha256, THUMBNAIL_WIDTH)
-    except (NoThumbnail, BytesMissing):
+    except NoThumbnail:
         return ""
     return base64.b64encode(reduced(image)).decode()
 

@@ -275,11 +275,18 @@ def report_gaps(transaction: Transaction, caller: Caller, inspection_id: int, ru
 
 
 def read_report(
-    transaction: Transaction, caller: Caller, inspection_id: int, kind: str | None = None, rule: str | None = None
+    transaction: Transaction,
+    caller: Caller,
+    inspection_id: int,
+    kind: str | None = None,
+    rule: str | None = None,
+    *,
+    of_visit_only: bool = False,
 ) -> InspectionReport:
     """Return a report of a visible inspection. Raise NoSuchRow or ReportTooLarge.
 
-    The kind follows from the inspection's type by default, and the rule from the building's state.
+    The kind follows from the inspection's type by default, and the rule from the building's state. A findings report
+    has the findings of the case, or those of the visit only.
     """
     visit = read_visit(transaction, caller, inspection_id)
     rows = partial(visible_rows, transaction, caller)
@@ -294,12 +301,13 @@ def read_report(
         "files": reported_files(rows("files", "inspection_id", [inspection_id], "created_at", "id")),
     }
     if (kind or (LEAD_REPORT if visit.inspection_type == LEAD else FINDINGS_REPORT)) == FINDINGS_REPORT:
-        of_case = rows("findings", "case_id", [visit.case_id], "due_at", "id")
-        files = rows("files", "finding_id", [each["id"] for each in of_case], "created_at", "id")
+        of = ("inspection_id", [visit.id]) if of_visit_only else ("case_id", [visit.case_id])
+        listed = rows("findings", *of, "due_at", "id")
+        files = rows("files", "finding_id", [each["id"] for each in listed], "created_at", "id")
         of_finding: dict[int, list[Row]] = {}
         for file in files:
             of_finding.setdefault(file["finding_id"], []).append(file)
-        findings = [reported_finding(each, transaction.moment, of_finding.get(each["id"], ())) for each in of_case]
+        findings = [reported_finding(each, transaction.moment, of_finding.get(each["id"], ())) for each in listed]
         return FindingsReport(
             FINDINGS_REPORT,
             **head,

@@ -20,7 +20,7 @@ from inspections import findings, schedules, visits
 from inspections.imports.import_csv import import_csv
 from inspections.lead import assessment, summary
 from inspections.reporting import chart, dashboard, due_summary
-from inspections.reports import reports
+from inspections.reports import issue, issued, reports
 from routes.http.body import read_body
 from routes.http.middleware import respond
 from routes.postgrest import calls, representation
@@ -53,6 +53,9 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     assessment.reclassify_readings,
     import_csv,
     reports.report_gaps,
+    issue.issue_report,
+    issued.withdraw_report,
+    issued.verify_report,
 )
 
 FUNCTIONS: Final = {each.name: each for each in DECLARED}

@@ -278,6 +278,7 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
             **{f"/{relation.name}": path(relation) for relation in relations},
             **{f"/rpc/{function.name}": function_path(function) for function in functions},
             "/reports/inspections/{inspection_id}": report(),
+            "/reports/issued/{report_id}": issued_report(),
             "/calendar/{token}.ics": calendar(),
             **auth_paths.paths(),
             **health(),
@@ -327,6 +328,21 @@ def report() -> Json:
     ]
     summary = "The lead report or the findings report of an inspection"
     return get_and_head("report", "functions", summary, responses, FUNCTION_ERRORS, parameters=parameters)
+
+
+def issued_report() -> Json:
+    """Return the path of an issued report."""
+    frozen = record({"content": OBJECT, "number": STRING, "sha256": STRING})
+    content = {MediaType.HTML.value: {"schema": STRING}, MediaType.JSON.value: {"schema": frozen}}
+    found = {"description": "What was issued, always in the same bytes: a page to print, or JSON.", "content": content}
+    responses = {"200": found, "304": {"description": "The content has the ETag in If-None-Match."}}
+    parameters = [
+        parameter("path", "report_id", "The issued report's id.", NUMBER, required=True),
+        *refs("AcceptProfile"),
+    ]
+    return get_and_head(
+        "issued_report", "functions", "An issued report", responses, FUNCTION_ERRORS, parameters=parameters
+    )
 
 
 def calendar() -> Json:

@@ -7,9 +7,11 @@ page makes no request. A browser prints it. The page of the console fetches its 
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
@@ -24,9 +26,10 @@ from engine.query.statement import Action
 from inspections.faults import BytesMissing, NoThumbnail
 from inspections.files.thumbnails import FORMATS, thumbnail
 from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, InspectionReport, ReportedFile
-from inspections.reports.frozen import STORES
+from inspections.reports.frozen import RENDERERS, STORES, filled_page
+from inspections.reports.issued import read_issued
 from inspections.reports.reports import RULES, read_report
-from models import Inspection
+from models import Inspection, IssuedReport
 from models.types import BIGINT
 from models.vocabulary import JPEG, REPORT_KINDS
 from routes.http.middleware import respond
@@ -47,8 +50,10 @@ INSPECTION_ID: Final = required_parameter(BIGINT)
 KIND: Final = choice(REPORT_KINDS, required=False)
 RULE: Final = choice(RULES, required=False)
 
+REPORT_ID: Final = required_parameter(BIGINT)
+PAGE_STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
 bp = Blueprint("reports", __name__, template_folder="templates")
-STORES["files"] = file_store
 
 
 @bp.get("/reports/inspections/<inspection_id>")
@@ -75,11 +80,36 @@ def chosen(name: str, parameter: Parameter) -> Any:
     return parameter.deserialize(request.args.get(name) or None)
 
 
-def security_policy(image_source: str) -> str:
+@bp.get("/reports/issued/<report_id>")
+@requires(Action.READ, IssuedReport)
+def show_issued_report(caller: Caller, report_id: str) -> Response:
+    """Return what was frozen: the page with its images, or the content as canonical JSON. The bytes never change."""
+    representation.require_profiles(request.headers.get("Accept-Profile"))
+    media = parse_accept(request.headers.get("Accept"), REPORT)
+    with reading() as transaction:
+        report = read_issued(transaction, caller, REPORT_ID.deserialize(report_id))
+    if media is MediaType.HTML:
+        page = filled_page(json.loads(report.content), report.signature)
+        style = PAGE_STYLE.search(page)
+        answer = html_page(page, EMBEDDED, hash_of(style[1] if style is not None else ""))
+    else:
+        text = f'{{"content":{report.content},"number":"{report.number}","sha256":"{report.sha256}"}}'
+        answer = respond(Representation(200, content_headers(media), text))
+    answer.set_etag(f"{report.sha256}-{media.name.lower()}")
+    answer.make_conditional(request)
+    return answer
+
+
+def hash_of(style: str) -> str:
+    """Return the hash of a style as a security policy names it."""
+    return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+def security_policy(image_source: str, style_hash: str = STYLE_HASH) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"style-src 'sha256-{STYLE_HASH}'",
+            f"style-src 'sha256-{style_hash}'",
             f"img-src {image_source}",
             "base-uri 'none'",
             "form-action 'none'",
@@ -117,19 +147,35 @@ def report_page(
 
     `image` returns the URL of a photograph, or an empty text. `image_source` is where the policy allows images from.
     """
-    zone = database().time_zone
+    return html_page(render(report, None, database().time_zone, image or EmbeddedImages(), links), image_source)
+
+
+def html_page(body: str, image_source: str, style_hash: str = STYLE_HASH) -> Response:
+    headers = {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": security_policy(image_source, style_hash),
+        "Referrer-Policy": "same-origin",
+    }
+    return Response(body, 200, headers)
+
+
+def render(
+    report: InspectionReport,
+    issued: Mapping[str, Any] | None,
+    zone: datetime.tzinfo,
+    image: Callable[[ReportedFile], str],
+    links: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Return the page of a report. Without `issued`, which issue_report makes, it is a draft."""
 
     def day_and_time(text: str | None) -> tuple[str, str]:
         """Return the day and the minute of a timestamp in TIMEZONE, or empty texts."""
         moment = in_zone(text, zone) if text is not None else None
         return (f"{moment:%Y-%m-%d}", f"{moment:%H:%M}") if moment is not None else ("", "")
 
-    body = render_template(
-        TEMPLATES[report.kind], report=report, links=links, zone=zone, at=day_and_time, image=image or EmbeddedImages()
-    )
-    headers = {
-        "Content-Type": "text/html; charset=utf-8",
-        "Content-Security-Policy": security_policy(image_source),
-        "Referrer-Policy": "same-origin",
-    }
-    return Response(body, 200, headers)
+    template = TEMPLATES[report.kind]
+    return render_template(template, report=report, issued=issued, links=links, zone=zone, at=day_and_time, image=image)
+
+
+STORES["files"] = file_store
+RENDERERS.update(dict.fromkeys(TEMPLATES, render))

@@ -1,0 +1,619 @@
+"""Issued reports: who issues them, what is refused, amendments, and what is frozen."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import threading
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from inspections.reports.frozen import canonical_json
+from tests.conftest import Response
+from tests.inspections.case_world import ELSEWHERE, FAILED, MISSING, MOMENT, SCHEDULED, finding
+from tests.inspections.report_world import LEAD, OTHERS, ROUND_2, lead_reading, report_rows
+from tests.support.photographs import photograph
+from tests.support.storage import picture, storage_of
+
+KINDS = ("lead", "findings")
+SERVICE_COLUMNS = ("classification", "time_is_by_order")
+PNG = base64.b64encode(picture("signature", size=(300, 120))).decode()
+DENIED = (403, "42501", "permission denied for this inspection")
+
+
+@pytest.fixture
+def reports(world: Callable) -> Callable:
+    return world(report_rows(), MOMENT)
+
+
+def issue(reports: Callable, who: str = "ada", key: int = LEAD, kind: str = "lead", **arguments: object) -> Response:
+    said = {"p_inspection_id": key, "p_kind": kind, "p_signed_name": "Ines Park", **arguments}
+    return reports(who).rpc("issue_report", said)
+
+
+def issued(reports: Callable, *arguments: object, **named: object) -> dict:
+    """Issue a report, and return the result of the function."""
+    answer = issue(reports, *arguments, **named)
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def withdraw(reports: Callable, key: int, who: str = "ada", note: str = "The address was wrong.") -> Response:
+    return reports(who).rpc("withdraw_report", {"p_id": key, "p_note": note})
+
+
+def verify(reports: Callable, who: str = "ada", **arguments: str) -> list[dict]:
+    answer = reports(who).rpc("verify_report", {f"p_{name}": value for name, value in arguments.items()}, "GET")
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def show(reports: Callable, key: int, who: str = "ada", accept: str = "text/html") -> Response:
+    return reports(who).get(f"/reports/issued/{key}", accept=accept)
+
+
+def content_of(reports: Callable, key: int) -> dict:
+    return show(reports, key, accept="application/json").json["content"]
+
+
+# Issuing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("who", ["root", "ada", "mia", "service"])
+def test_report_is_issued_by_admins_and_the_inspector_of_the_visit(reports: Callable, who: str, kind: str) -> None:
+    made = issued(reports, who, kind=kind)
+
+    [row] = reports("root").get("/issued_reports").json
+    assert made == {name: row[name] for name in ("id", "number", "sha256", "kind", "issued_at")}
+    assert (row["number"], row["kind"], row["issued_at"]) == ("2026-000001", kind, MOMENT)
+    assert (row["inspection_id"], row["client_id"], row["signed_name"]) == (LEAD, 1, "Ines Park")
+    assert row["rule"] == ("federal" if kind == "lead" else None)
+    person = {"ada": "Ada", "mia": "Mia", "root": "Root"}.get(who)
+    name = (row["content"]["issued"]["person"] or {}).get("name")
+    assert (name or "").startswith(person or "")
+    assert (name is None) == (who == "service")
+    assert row["issued_by"] == getattr(reports(who).person, "id", None)
+    assert row["sha256"] == hashlib.sha256(canonical_json(row["content"]).encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("who", "key", "refusal"),
+    [
+        ("moe", LEAD, DENIED),
+        ("bob", FAILED, DENIED),
+        ("moe", OTHERS, (404, "PT404", "Inspection not found")),
+        ("mia", ELSEWHERE, (404, "PT404", "Inspection not found")),
+        ("max", LEAD, (404, "PT404", "Inspection not found")),
+        ("ada", MISSING, (404, "PT404", "Inspection not found")),
+    ],
+)
+def test_others_issue_no_report(reports: Callable, who: str, key: int, refusal: tuple) -> None:
+    assert issue(reports, who, key, "findings").refusal == refusal
+    assert reports("root").get("/issued_reports").json == []
+
+
+@pytest.mark.parametrize(
+    ("key", "arguments", "status", "code", "details"),
+    [
+        (SCHEDULED, {}, 400, "23514", "issue_report_status_check"),
+        (ROUND_2, {}, 400, "23514", "issue_report_status_check"),
+        (LEAD, {"p_kind": "fire"}, 400, "22023", None),
+        (LEAD, {"p_rule": "ME"}, 400, "22023", None),
+        (LEAD, {"p_kind": "findings", "p_rule": "VA"}, 400, "22023", None),
+        (LEAD, {"p_signed_name": ""}, 400, "22023", None),
+        (LEAD, {"p_signed_name": "   "}, 400, "22023", None),
+        (LEAD, {"p_signed_name": None}, 400, "22P02", None),
+        (LEAD, {"p_signed_name": "x" * 201}, 400, "22023", None),
+    ],
+)
+def test_refusals_of_an_issue(
+    reports: Callable, key: int, arguments: dict, status: int, code: str, details: str | None
+) -> None:
+    refused = issue(reports, "ada", key, **arguments)
+
+    assert (refused.status, refused.code, refused.json["details"]) == (status, code, details)
+    assert reports("root").get("/issued_reports").json == []
+
+
+def test_visit_has_one_report_of_a_kind(reports: Callable) -> None:
+    issued(reports)
+
+    again = issue(reports, "mia")
+
+    message = 'duplicate key value violates unique constraint "issued_reports_active_key"'
+    assert again.refusal == (409, "23505", message)
+    assert issued(reports, kind="findings")["number"] == "2026-000002"
+
+
+def test_report_with_gaps_needs_a_reason(world: Callable) -> None:
+    rows = report_rows()
+    rows["inspectors"][0]["license"] = None
+    del rows["building_details"][0]["year_built"]
+    reports = world(rows, MOMENT)
+
+    refused = issue(reports)
+    blank = issue(reports, p_gaps_reason=" ")
+    made = issued(reports, p_gaps_reason="The owner has no papers <b>")
+
+    assert (refused.status, refused.code) == (400, "23514")
+    assert refused.json["details"] == "issue_report_gaps_check: year_built, inspector.license"
+    assert blank.refusal == refused.refusal
+    assert content_of(reports, made["id"])["issued"]["gaps_reason"] == "The owner has no papers <b>"
+    page = show(reports, made["id"]).text
+    assert page.index("<strong>Incomplete</strong>") < page.index(
+        "Issued nevertheless: The owner has no papers &lt;b&gt;"
+    )
+
+
+def test_reason_is_not_kept_for_a_complete_report(reports: Callable) -> None:
+    made = issued(reports, p_gaps_reason="Just in case")
+
+    assert content_of(reports, made["id"])["issued"]["gaps_reason"] is None
+    assert "Incomplete" not in show(reports, made["id"]).text
+
+
+def test_rule_is_chosen_or_that_of_the_state(world: Callable) -> None:
+    rows = report_rows()
+    rows["buildings"][0]["state"] = "MI"
+    rows["inspectors"][0]["license_state"] = "MI"
+    reports = world(rows, MOMENT)
+
+    by_state = issued(reports)
+    withdraw(reports, by_state["id"])
+    chosen = issued(reports, p_rule="federal")
+
+    found = {each["id"]: each["rule"] for each in reports("ada").get("/issued_reports").json}
+    assert found == {by_state["id"]: "MI", chosen["id"]: "federal"}
+
+
+def test_content_is_complete_and_names_what_counted(reports: Callable) -> None:
+    photo = photograph("the kitchen")
+    assert storage_of(reports)("ada").upload(f"inspections/{LEAD}/kitchen.jpg", photo).status == 200
+
+    content = content_of(reports, issued(reports, "mia")["id"])
+
+    report = content["report"]
+    assert (report["inspector"]["license"], report["inspector"]["firm"]) == ("LI-20417", "Park Inspections")
+    assert (report["instruments"][0]["serial"], report["standard"]["from_value"]) == ("24093", 1.0)
+    assert report["instruments"][0]["limits"][0].keys() >= {"negative_below", "positive_from", "limits_from"}
+    assert (report["owner"]["name"], report["building"]["year_built"]) == ("Pier Street Trust", 1928)
+    [file] = report["files"]
+    assert file["sha256"] == hashlib.sha256(photo).hexdigest()
+    image = base64.b64decode(content["thumbnails"][file["sha256"]])
+    assert image.startswith(b"\xff\xd8")
+    assert len(image) <= 40 << 10
+
+
+def test_content_does_not_depend_on_the_issuer(reports: Callable) -> None:
+    texts = []
+    for who in ("mia", "ada", "root"):
+        made = issued(reports, who)
+        texts.append(canonical_json(content_of(reports, made["id"])["report"]))
+        withdraw(reports, made["id"])
+
+    assert texts == [texts[0]] * 3
+
+
+def test_findings_report_has_the_findings_of_its_visit_alone(world: Callable) -> None:
+    rows = report_rows()
+    rows["inspections"][-2]["status"] = "completed"
+    assert rows["inspections"][-2]["id"] == ROUND_2
+    reports = world(rows, MOMENT)
+
+    contents = [content_of(reports, issued(reports, key=key, kind="findings")["id"]) for key in (FAILED, ROUND_2)]
+
+    found = [
+        {each["id"] for group in content["report"]["severities"] for each in group["findings"]} for content in contents
+    ]
+    assert found == [{1, 2, 3, 4, 11}, {10}]
+    assert contents[1]["report"]["by_status"] == {"open": 1, "fixed": 0, "verified": 0, "waived": 0}
+
+
+# Signatures
+
+
+def test_typed_signature_is_printed(reports: Callable) -> None:
+    made = issued(reports, p_signed_name=" Ines O'Park ")
+
+    content = content_of(reports, made["id"])
+    assert (content["issued"]["signed_name"], content["issued"]["signature_sha256"]) == ("Ines O'Park", None)
+    assert "<i>Ines O&#39;Park</i>" in show(reports, made["id"]).text
+
+
+def test_drawn_signature_is_printed(reports: Callable) -> None:
+    made = issued(reports, p_signature_png=PNG)
+
+    [row] = reports("ada").get("/issued_reports").json
+    stored = base64.b64decode(row["signature"])
+    assert stored.startswith(b"\x89PNG")
+    assert row["content"]["issued"]["signature_sha256"] == hashlib.sha256(stored).hexdigest()
+    assert f'<img src="data:image/png;base64,{row["signature"]}" alt="Signature of Ines Park">' in (
+        show(reports, made["id"]).text
+    )
+
+
+def test_text_chunks_of_a_signature_are_left_out(reports: Callable) -> None:
+    data = base64.b64decode(PNG)
+    said = b"tEXtComment\0<script>"
+    chunk = (len(said) - 4).to_bytes(4, "big") + said + zlib.crc32(said).to_bytes(4, "big")
+
+    issued(reports, p_signature_png=base64.b64encode(data[:33] + chunk + data[33:]).decode())
+
+    [row] = reports("ada").get("/issued_reports").json
+    assert b"script" not in base64.b64decode(row["signature"])
+
+
+def hostile() -> dict[str, bytes]:
+    good = base64.b64decode(PNG)
+    return {
+        "empty": b"",
+        "text": b"<svg onload=alert(1)>",
+        "JPEG": picture(kind="JPEG"),
+        "cut": good[:-40],
+        "head": good[:40],
+        "too wide": picture(size=(1_201, 10)),
+        "too high": picture(size=(10, 601)),
+        "too long": good.ljust(65_537, b"\0"),
+        "damaged": good[:60] + b"\xff\xff\xff\xff" + good[64:],
+        "of no height": good[:20] + b"\0\0\0\0" + good[24:],
+        "of a gigapixel": good[:16] + b"\x7f\xff\xff\xff\x7f\xff\xff\xff" + good[24:],
+    }
+
+
+@pytest.mark.parametrize("name", hostile())
+def test_hostile_signatures_are_refused(reports: Callable, name: str) -> None:
+    refused = issue(reports, p_signature_png=base64.b64encode(hostile()[name]).decode())
+
+    message = "A signature is a PNG in base64 of at most 1200 x 600 pixels and 65536 bytes."
+    assert refused.refusal == (400, "22023", message)
+    assert reports("root").get("/issued_reports").json == []
+
+
+@pytest.mark.parametrize("text", ["no base64!", "ü", "data:image/png;base64,AAAA", "AAA"])
+def test_signatures_that_are_no_base64_are_refused(reports: Callable, text: str) -> None:
+    assert issue(reports, p_signature_png=text).refusal[:2] == (400, "22023")
+
+
+def test_names_are_escaped_in_the_page(world: Callable) -> None:
+    rows = report_rows()
+    bad = '<script>alert(1)</script>" onerror="x" src="signature:" src="thumbnail:' + "0" * 64 + '"'
+    rows["buildings"][0]["name"] = rows["inspectors"][0]["name"] = rows["building_details"][0]["owner_name"] = bad
+    rows["users"] = [{**each, "name": bad} for each in rows["users"]]
+    rows["findings"] += [finding(30, LEAD, place=bad, description=bad)]
+    reports = world(rows, MOMENT)
+    caption = {"caption": bad}
+    storage_of(reports)("ada").upload(f"inspections/{LEAD}/a.jpg", photograph("a"))
+    assert reports("ada").patch(f"/files?inspection_id=eq.{LEAD}", caption).status == 204
+
+    for kind in KINDS:
+        made = issued(reports, kind=kind, p_signed_name=bad[:200], p_signature_png=PNG)
+        page = show(reports, made["id"]).text
+        assert "<script" not in page
+        assert page.count('src="data:image/png') == 1
+        assert page.count('src="data:image/jpeg') == 1
+        assert not re.search(r'" onerror="|src="(?:signature|thumbnail):', page)
+        assert bad[:200] in html.unescape(page)
+
+
+def test_longest_names_are_stored(reports: Callable) -> None:
+    made = issued(reports, p_signed_name="😀" * 200)
+
+    assert reports("ada").get(f"/issued_reports?id=eq.{made['id']}&select=signed_name").json == [
+        {"signed_name": "😀" * 200}
+    ]
+
+
+# Withdrawal and amendments
+
+
+@pytest.mark.parametrize("who", ["root", "ada", "service"])
+def test_admins_withdraw(reports: Callable, who: str) -> None:
+    made = issued(reports)
+
+    answer = withdraw(reports, made["id"], who, " Wrong unit ")
+
+    assert answer.json == {"id": made["id"], "number": made["number"], "withdrawn_at": MOMENT}
+    columns = "withdrawn_at,withdrawn_by,withdrawn_note"
+    [row] = reports("root").get(f"/issued_reports?select={columns}").json
+    by = getattr(reports(who).person, "id", None)
+    assert row == {"withdrawn_at": MOMENT, "withdrawn_by": by, "withdrawn_note": "Wrong unit"}
+
+
+@pytest.mark.parametrize(
+    ("who", "key", "refusal"),
+    [
+        ("mia", FAILED, (403, "42501", "permission denied for this report")),
+        ("moe", FAILED, (403, "42501", "permission denied for this report")),
+        ("bob", FAILED, (403, "42501", "permission denied for this report")),
+        ("max", FAILED, (404, "PT404", "Report not found")),
+        ("bob", LEAD, (404, "PT404", "Report not found")),
+    ],
+)
+def test_others_withdraw_nothing(reports: Callable, who: str, key: int, refusal: tuple) -> None:
+    made = issued(reports, key=key, kind="findings")
+
+    assert withdraw(reports, made["id"], who).refusal == refusal
+    if refusal[0] == 404:
+        assert withdraw(reports, MISSING, who).whole == withdraw(reports, made["id"], who).whole
+    assert verify(reports, number=made["number"])[0]["state"] == "issued"
+
+
+def test_withdrawal_has_a_note_and_happens_once(reports: Callable) -> None:
+    made = issued(reports)
+
+    assert withdraw(reports, made["id"], note=" ").refusal[:2] == (400, "22023")
+    assert withdraw(reports, made["id"], note="").refusal[:2] == (400, "22023")
+    assert withdraw(reports, made["id"]).status == 200
+    again = withdraw(reports, made["id"])
+    assert (again.status, again.code, again.json["details"]) == (400, "23514", "withdraw_report_status_check")
+
+
+def test_amendments_name_what_they_replace_and_what_changed(reports: Callable) -> None:
+    root = reports("root")
+    first = issued(reports)
+    withdraw(reports, first["id"], note="Wrong <room>")
+    assert root.patch("/reports_lead?id=eq.1", {"room": "Bath"}).status == 204
+    added = {name: value for name, value in lead_reading(3).items() if name not in SERVICE_COLUMNS}
+    assert root.post("/reports_lead", {**added, "inspection_id": LEAD}).status == 201
+    assert root.patch("/buildings?id=eq.1", {"zip": "01901"}).status == 204
+    second = issued(reports, "mia")
+    withdraw(reports, second["id"], note="Again")
+    third = issued(reports)
+
+    content = content_of(reports, second["id"])["issued"]
+    assert content["replaces"] == {
+        "number": first["number"], "sha256": first["sha256"], "withdrawn_at": MOMENT, "withdrawn_note": "Wrong <room>",
+    }  # fmt: skip
+    lines = {(each["part"], each["id"], each["change"], each["field"], each["before"], each["after"])
+             for each in content["changes"]}  # fmt: skip
+    zip_code = report_rows()["buildings"][0]["zip"]
+    assert lines == {
+        ("building", None, "changed", "zip", zip_code, "01901"),
+        ("readings", 1, "changed", "room", "Kitchen", "Bath"),
+        ("readings", 3, "added", None, None, None),
+    }
+    assert content["changes_total"] == 3
+    page = show(reports, second["id"]).text
+    assert f"Amendment, replaces {first['number']}" in page
+    assert "Wrong &lt;room&gt;" in page
+    assert first["sha256"] in page
+    assert content_of(reports, third["id"])["issued"]["replaces"]["number"] == second["number"]
+    rows = root.get("/issued_reports?select=id,replaces_id&order=id").json
+    assert [each["replaces_id"] for each in rows] == [None, first["id"], second["id"]]
+    states = [(each["state"], each["replaced_by"]) for made in (first, second, third)
+              for each in verify(reports, number=made["number"])]  # fmt: skip
+    assert states == [("replaced", second["number"]), ("replaced", third["number"]), ("issued", None)]
+
+
+def test_amendment_lists_removed_and_changed_findings(reports: Callable) -> None:
+    first = issued(reports, key=FAILED, kind="findings")
+    withdraw(reports, first["id"])
+    assert reports("ada").patch("/findings?id=eq.1", {"place": "Roof"}).status == 204
+    assert reports("ada").delete("/findings?id=eq.11").status == 204
+    assert storage_of(reports)("ada").upload("findings/1/roof.jpg", photograph("roof")).status == 200
+    [file] = reports("ada").get("/files?select=id").json
+
+    changes = content_of(reports, issued(reports, key=FAILED, kind="findings")["id"])["issued"]["changes"]
+
+    found = {(each["part"], each["id"], each["change"], each["field"]) for each in changes}
+    assert found == {
+        ("findings", 1, "changed", "place"), ("findings", 11, "removed", None), ("files", file["id"], "added", None),
+    }  # fmt: skip
+
+
+def test_kinds_are_amended_on_their_own(reports: Callable) -> None:
+    lead = issued(reports)
+    withdraw(reports, lead["id"])
+
+    assert content_of(reports, issued(reports, kind="findings")["id"])["issued"]["replaces"] is None
+
+
+def test_long_lists_of_changes_are_cut(world: Callable) -> None:
+    rows = report_rows()
+    rows["findings"] += [finding(1_000 + each, LEAD, place="Before") for each in range(250)]
+    reports = world(rows, MOMENT)
+    withdraw(reports, issued(reports, kind="findings")["id"])
+    body = {"place": "x" * 500}
+    assert reports("root").patch(f"/findings?inspection_id=eq.{LEAD}&place=eq.Before", body).status == 204
+
+    made = issued(reports, kind="findings")
+
+    said = content_of(reports, made["id"])["issued"]
+    assert (len(said["changes"]), said["changes_total"]) == (200, 250)
+    assert {len(each["after"]) for each in said["changes"]} == {200}
+    assert "And 50 further changes." in show(reports, made["id"]).text
+
+
+# Verifying
+
+
+def test_report_is_verified_by_number_or_hash(reports: Callable) -> None:
+    made = issued(reports)
+    expected = {
+        **{name: made[name] for name in ("number", "sha256", "kind", "issued_at")},
+        "inspection_id": LEAD, "state": "issued", "replaced_by": None,
+    }  # fmt: skip
+
+    for who in ("root", "ada", "moe", "mia"):
+        assert verify(reports, who, number=made["number"]) == [expected]
+        assert verify(reports, who, sha256=made["sha256"].upper()) == [expected]
+    for who in ("bob", "max"):
+        assert verify(reports, who, number=made["number"]) == verify(reports, who, number="2026-000099") == []
+        assert verify(reports, who, sha256=made["sha256"]) == []
+    withdraw(reports, made["id"])
+    assert verify(reports, number=made["number"]) == [{**expected, "state": "withdrawn"}]
+
+
+@pytest.mark.parametrize("arguments", [{}, {"p_number": "2026-000001", "p_sha256": "0"}])
+def test_verification_takes_one_of_number_and_hash(reports: Callable, arguments: dict) -> None:
+    for method in ("GET", "POST"):
+        assert reports("ada").rpc("verify_report", arguments, method).refusal == (
+            400, "22023", "expected either p_number or p_sha256",
+        )  # fmt: skip
+
+
+def test_clients_number_on_their_own(reports: Callable) -> None:
+    issued(reports)
+    other = issued(reports, "bob", ELSEWHERE, "findings")
+
+    assert other["number"] == "2026-000001"
+    assert len(verify(reports, "root", number="2026-000001")) == 2
+    assert [each["inspection_id"] for each in verify(reports, "bob", number="2026-000001")] == [ELSEWHERE]
+
+
+# The page and the JSON
+
+
+def test_hidden_and_missing_reports_do_not_exist(reports: Callable) -> None:
+    made = issued(reports)
+    for accept in ("text/html", "application/json"):
+        for who in ("bob", "max"):
+            missing = show(reports, MISSING, who, accept)
+            assert missing.refusal == (404, "PT404", "Report not found")
+            assert show(reports, made["id"], who, accept).whole == missing.whole
+    assert reports("ada").get("/reports/issued/x").refusal[:2] == (400, "22P02")
+    assert reports("nobody").get(f"/reports/issued/{made['id']}").refusal[:2] == (401, "42501")
+
+
+def test_json_is_canonical_and_has_frozen_things_only(reports: Callable) -> None:
+    made = issued(reports)
+
+    answer = show(reports, made["id"], "moe", "application/json")
+
+    assert answer.text == canonical_json(answer.json)
+    assert set(answer.json) == {"content", "number", "sha256"}
+    assert (answer.json["number"], answer.json["sha256"]) == (made["number"], made["sha256"])
+
+
+def test_page_says_number_person_and_how_to_verify(reports: Callable) -> None:
+    made = issued(reports, "ada", p_signature_png=PNG)
+    page = show(reports, made["id"], "moe")
+
+    assert f"<b>Report {made['number']}</b>, issued 2026-11-20 14:05 by " in page.text
+    assert "verify_report" in page.text
+    assert "Draft" not in page.text
+    assert made["sha256"] not in page.text
+    [style] = re.findall(r"<style>(.*)</style>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert page.headers["Content-Security-Policy"] == (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    )
+    assert set(re.findall(r'src="([a-z]*:)', page.text)) == {"data:"}
+    assert not re.search(r"<(script|link|iframe|object|form)|url\(|@import| style=| on[a-z]+=", page.text)
+
+
+def test_an_unchanged_report_is_not_sent_again(reports: Callable) -> None:
+    made = issued(reports)
+    tags = {
+        accept: show(reports, made["id"], accept=accept).headers["ETag"] for accept in ("text/html", "application/json")
+    }
+
+    assert len(set(tags.values())) == 2
+    for accept, tag in tags.items():
+        again = reports("ada").get(f"/reports/issued/{made['id']}", accept=accept, headers={"If-None-Match": tag})
+        assert (again.status, again.text) == (304, "")
+
+
+def test_drafts_say_so_on_the_page(reports: Callable) -> None:
+    for kind in KINDS:
+        page = reports("ada").get(f"/reports/inspections/{LEAD}?kind={kind}", accept="text/html").text
+        assert '<p class="draft"><strong>Draft</strong>' in page
+
+
+# Concurrency and work
+
+
+def test_numbers_of_concurrent_issuers_have_no_holes(world: Callable) -> None:
+    rows = report_rows()
+    visits = [each["id"] for each in rows["inspections"] if each["building_id"] == 1 and each["id"] != ROUND_2]
+    for each in rows["inspections"]:
+        each["status"] = "completed"
+    tasks = [(key, kind) for key in visits for kind in KINDS][:8]
+    reports = world(rows, MOMENT)
+    start, answers = threading.Barrier(8), []
+    who = reports("root")
+    who.patch("/clients?id=eq.1", {"phone": "+1"})  # the application of the threads is open
+
+    def make(key: int, kind: str) -> None:
+        start.wait()
+        answers.append(issue(reports, "root", key, kind, p_gaps_reason="A test"))
+
+    threads = [threading.Thread(target=make, args=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(each.json["number"] for each in answers) == [f"2026-{number:06}" for number in range(1, 9)]
+
+
+def test_a_refused_or_rolled_back_issue_takes_no_number(reports: Callable) -> None:
+    said = {"p_inspection_id": LEAD, "p_kind": "lead", "p_signed_name": "Ines"}
+    assert reports("ada").rpc("issue_report", said, prefer="tx=rollback").status == 200
+    assert issue(reports, p_kind="fire").status == 400
+
+    assert issued(reports)["number"] == "2026-000001"
+
+
+def test_statements_and_content_of_a_large_report_are_bounded(world: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = report_rows()
+    rows["reports_lead"] += [lead_reading(key, reading_no=key) for key in range(10, 1_010)]
+    reports = world(rows, MOMENT)
+    store = storage_of(reports)("ada")
+    few = issue_counting(reports, monkeypatch)
+    withdraw(reports, few[0])
+    for number in range(200):
+        assert store.upload(f"inspections/{LEAD}/{number}.jpg", photograph(f"{number}", (64, 48))).status == 200
+
+    many = issue_counting(reports, monkeypatch)
+
+    assert many[1] <= few[1] + 1  # the content of the former report
+    content = content_of(reports, many[0])
+    assert (len(content["thumbnails"]), len(content["report"]["readings"])) == (200, 1_002)
+
+
+def issue_counting(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """Issue a report; return its id, and the number of statements of the call."""
+    found: list[str] = []
+    stored = reports("root").database.app_for("POST", "/").extensions["walkthrough"]
+    kinds = []
+    for opened in (stored.reading, stored.writing):
+        with opened() as transaction:
+            kinds.append(type(transaction))
+    with monkeypatch.context() as patched:
+        for kind in dict.fromkeys(kinds):
+            run = kind.run
+
+            def record(self: object, sql: str, *parameters: object, run: Callable = run) -> object:
+                found.append(sql)
+                return run(self, sql, *parameters)
+
+            patched.setattr(kind, "run", record)
+        made = issued(reports, p_gaps_reason="Large")
+    assert found
+    return made["id"], len(found)
+
+
+def test_photographs_added_meanwhile_are_not_left_out(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    from inspections.reports import issue as module
+
+    made = module.thumbnails_of
+
+    def add_one(files: object) -> dict:
+        found = made(files)
+        monkeypatch.setattr(module, "files_of", lambda report: iter(late))
+        return found
+
+    late = [type("LateFile", (), {"sha256": "0" * 64})()]
+    monkeypatch.setattr(module, "thumbnails_of", add_one)
+
+    refused = issue(reports)
+
+    assert (refused.status, refused.code) == (503, "55P03")
+    assert json.loads(refused.text)["message"].startswith("The photographs of the visit were changed")
+    assert reports("root").get("/issued_reports").json == []
