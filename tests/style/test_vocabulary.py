@@ -21,6 +21,7 @@ OTHER_MEANINGS: Mapping[str, set[str]] = {
     "postgres/triggers.py": {"made"},  # an alias in a trigger
     "inspections/imports/sources.py": {"paint", "standard"},  # a word of a violation, a component of a file
     "inspections/lead/assessment.py": {"sheet"},  # a column of instruments
+    "inspections/reports/changes.py": {"standard", "remark"},  # fields of reports
     "inspections/reporting/chart.py": {"day", "week", "month"},  # the interval of a chart
     "inspections/reporting/counts.py": {"day"},  # a label in a statement
     "routes/console/components/charts.py": {"month"},
