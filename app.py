@@ -42,7 +42,7 @@ def create_app(overrides: Mapping[str, object] | None = None, *, has_right_to_se
     bound_heap()
     app = ApiFlask(__name__, static_folder=None)
     settings = config.current_settings(overrides)
-    register_rules()
+    register_rules(settings["RETENTION_YEARS"])
     register_lead_rules()
     app.config.from_mapping(settings)
     app.config["TESTING"] = bool(overrides and overrides.get("TESTING"))

@@ -1076,7 +1076,43 @@ CREATE TRIGGER files_client_of_finding_update BEFORE UPDATE OF finding_id, clien
 WHEN NEW.client_id <> (SELECT client_id FROM findings WHERE id = NEW.finding_id)
 BEGIN SELECT RAISE(ABORT, 'check:files_client_id_check'); END;
 
--- Managers do not write the rows of a closed visit.
+-- Managers do not write the rows of a closed visit, and nobody those of an issued report. Nothing of a held building is
+-- deleted.
+CREATE TRIGGER buildings_as_held_delete BEFORE DELETE ON buildings
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.id))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER building_details_as_held_update AFTER UPDATE OF building_id ON building_details
+WHEN coalesce(OLD.hold_reason, NEW.hold_reason, NULL) IS NOT NULL
+    AND (
+        OLD.building_id IS DISTINCT FROM NEW.building_id)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER building_details_as_held_delete BEFORE DELETE ON building_details
+WHEN coalesce(OLD.hold_reason, NULL) IS NOT NULL
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER inspections_as_locked_update AFTER UPDATE OF id, building_id, inspection_type, date_visited, inspector_id, status, notes ON inspections
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.id, NEW.id) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.building_id IS DISTINCT FROM NEW.building_id OR
+        OLD.inspection_type IS DISTINCT FROM NEW.inspection_type OR
+        OLD.date_visited IS DISTINCT FROM NEW.date_visited OR OLD.inspector_id IS DISTINCT FROM NEW.inspector_id OR
+        OLD.status IS DISTINCT FROM NEW.status OR OLD.notes IS DISTINCT FROM NEW.notes)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER inspections_as_held_update AFTER UPDATE OF building_id ON inspections
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.building_id))
+    AND OLD.building_id IS DISTINCT FROM NEW.building_id
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER inspections_as_held_delete BEFORE DELETE ON inspections
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (CASE WHEN EXISTS (SELECT 1 FROM inspection_plans
+        WHERE inspection_id = OLD.id AND outcome IS NULL AND touched_at IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM reports_lead WHERE inspection_id = OLD.id)
+        AND NOT EXISTS (SELECT 1 FROM calibration_checks WHERE inspection_id = OLD.id)
+        AND NOT EXISTS (SELECT 1 FROM findings WHERE inspection_id = OLD.id)
+        AND NOT EXISTS (SELECT 1 FROM files WHERE inspection_id = OLD.id)
+        THEN NULL ELSE OLD.building_id END))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 CREATE TRIGGER reports_lead_closed_insert AFTER INSERT ON reports_lead
 WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
@@ -1092,6 +1128,41 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context)
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
         AND status IN ('completed', 'failed', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER reports_lead_as_locked_insert AFTER INSERT ON reports_lead
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (NEW.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER reports_lead_as_locked_update AFTER UPDATE OF id, inspection_id, gun_id, result, reading_no, taken_at, dwelling, room, wall, component, substrate, color, condition, lead_mg_cm2, lead_percent, qualifier, method, mode, classification, negative_below, positive_from, limits_from, sample_no, lab_name, reported_on, confirms_id, time_is_by_order, voided, ref, note ON reports_lead
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id, NEW.inspection_id) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.inspection_id IS DISTINCT FROM NEW.inspection_id OR
+        OLD.gun_id IS DISTINCT FROM NEW.gun_id OR OLD.result IS DISTINCT FROM NEW.result OR
+        OLD.reading_no IS DISTINCT FROM NEW.reading_no OR OLD.taken_at IS DISTINCT FROM NEW.taken_at OR
+        OLD.dwelling IS DISTINCT FROM NEW.dwelling OR OLD.room IS DISTINCT FROM NEW.room OR
+        OLD.wall IS DISTINCT FROM NEW.wall OR OLD.component IS DISTINCT FROM NEW.component OR
+        OLD.substrate IS DISTINCT FROM NEW.substrate OR OLD.color IS DISTINCT FROM NEW.color OR
+        OLD.condition IS DISTINCT FROM NEW.condition OR OLD.lead_mg_cm2 IS DISTINCT FROM NEW.lead_mg_cm2 OR
+        OLD.lead_percent IS DISTINCT FROM NEW.lead_percent OR OLD.qualifier IS DISTINCT FROM NEW.qualifier OR
+        OLD.method IS DISTINCT FROM NEW.method OR OLD.mode IS DISTINCT FROM NEW.mode OR
+        OLD.classification IS DISTINCT FROM NEW.classification OR
+        OLD.negative_below IS DISTINCT FROM NEW.negative_below OR
+        OLD.positive_from IS DISTINCT FROM NEW.positive_from OR OLD.limits_from IS DISTINCT FROM NEW.limits_from OR
+        OLD.sample_no IS DISTINCT FROM NEW.sample_no OR OLD.lab_name IS DISTINCT FROM NEW.lab_name OR
+        OLD.reported_on IS DISTINCT FROM NEW.reported_on OR OLD.confirms_id IS DISTINCT FROM NEW.confirms_id OR
+        OLD.time_is_by_order IS DISTINCT FROM NEW.time_is_by_order OR OLD.voided IS DISTINCT FROM NEW.voided OR
+        OLD.ref IS DISTINCT FROM NEW.ref OR OLD.note IS DISTINCT FROM NEW.note)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER reports_lead_as_locked_delete BEFORE DELETE ON reports_lead
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER reports_lead_as_held_update AFTER UPDATE OF inspection_id ON reports_lead
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+    AND (SELECT building_id FROM inspections WHERE id = OLD.inspection_id) IS DISTINCT FROM (SELECT building_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER reports_lead_as_held_delete BEFORE DELETE ON reports_lead
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 CREATE TRIGGER calibration_checks_closed_insert AFTER INSERT ON calibration_checks
 WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
@@ -1107,6 +1178,46 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context)
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
         AND status IN ('completed', 'failed', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER calibration_checks_as_locked_insert AFTER INSERT ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (NEW.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER calibration_checks_as_locked_update AFTER UPDATE OF id, inspection_id, gun_id, taken_at, first, second, third, mean, result, check_low, check_high, ref, note, created_at, voided ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id, NEW.inspection_id) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.inspection_id IS DISTINCT FROM NEW.inspection_id OR
+        OLD.gun_id IS DISTINCT FROM NEW.gun_id OR OLD.taken_at IS DISTINCT FROM NEW.taken_at OR
+        OLD.first IS DISTINCT FROM NEW.first OR OLD.second IS DISTINCT FROM NEW.second OR
+        OLD.third IS DISTINCT FROM NEW.third OR OLD.mean IS DISTINCT FROM NEW.mean OR
+        OLD.result IS DISTINCT FROM NEW.result OR OLD.check_low IS DISTINCT FROM NEW.check_low OR
+        OLD.check_high IS DISTINCT FROM NEW.check_high OR OLD.ref IS DISTINCT FROM NEW.ref OR
+        OLD.note IS DISTINCT FROM NEW.note OR OLD.created_at IS DISTINCT FROM NEW.created_at OR
+        OLD.voided IS DISTINCT FROM NEW.voided)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER calibration_checks_as_locked_delete BEFORE DELETE ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER calibration_checks_as_held_update AFTER UPDATE OF inspection_id ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+    AND (SELECT building_id FROM inspections WHERE id = OLD.inspection_id) IS DISTINCT FROM (SELECT building_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER calibration_checks_as_held_delete BEFORE DELETE ON calibration_checks
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER schedules_as_held_update AFTER UPDATE OF building_id ON schedules
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.building_id))
+    AND OLD.building_id IS DISTINCT FROM NEW.building_id
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER schedules_as_held_delete BEFORE DELETE ON schedules
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.building_id))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER inspection_plans_as_held_delete BEFORE DELETE ON inspection_plans
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id AND NOT (OLD.outcome IS NULL AND OLD.touched_at IS NULL))))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 CREATE TRIGGER findings_closed_insert AFTER INSERT ON findings
 WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
@@ -1122,6 +1233,43 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context)
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (OLD.inspection_id)
         AND status IN ('completed', 'failed', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER findings_as_locked_insert AFTER INSERT ON findings
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (NEW.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER findings_as_locked_update AFTER UPDATE OF id, inspection_id, ref, place, item, code, description, severity, found_at ON findings
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id, NEW.inspection_id) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.inspection_id IS DISTINCT FROM NEW.inspection_id OR
+        OLD.ref IS DISTINCT FROM NEW.ref OR OLD.place IS DISTINCT FROM NEW.place OR
+        OLD.item IS DISTINCT FROM NEW.item OR OLD.code IS DISTINCT FROM NEW.code OR
+        OLD.description IS DISTINCT FROM NEW.description OR OLD.severity IS DISTINCT FROM NEW.severity OR
+        OLD.found_at IS DISTINCT FROM NEW.found_at)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER findings_as_locked_delete BEFORE DELETE ON findings
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER findings_as_held_update AFTER UPDATE OF inspection_id ON findings
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+    AND (SELECT building_id FROM inspections WHERE id = OLD.inspection_id) IS DISTINCT FROM (SELECT building_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER findings_as_held_delete BEFORE DELETE ON findings
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER notices_as_held_update AFTER UPDATE OF building_id ON notices
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.building_id))
+    AND OLD.building_id IS DISTINCT FROM NEW.building_id
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER notices_as_held_delete BEFORE DELETE ON notices
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (OLD.building_id))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER finding_events_as_held_delete BEFORE DELETE ON finding_events
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = (SELECT inspection_id FROM findings WHERE id = OLD.finding_id))))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 CREATE TRIGGER files_closed_insert AFTER INSERT ON files
 WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context) AND role = 'client_manager')
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN (NEW.inspection_id)
@@ -1152,6 +1300,57 @@ WHEN EXISTS (SELECT 1 FROM users WHERE id = (SELECT actor_id FROM audit_context)
     AND EXISTS (SELECT 1 FROM inspections WHERE id IN ((SELECT inspection_id FROM findings WHERE id = NEW.finding_id AND status NOT IN ('open', 'fixed')))
         AND status IN ('completed', 'failed', 'cancelled'))
 BEGIN SELECT RAISE(ABORT, 'check:inspections_closed_check'); END;
+CREATE TRIGGER files_as_locked_insert AFTER INSERT ON files
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (NEW.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER files_as_locked_update AFTER UPDATE OF id, bucket, name, inspection_id, finding_id, building_id, sha256, size, mimetype, width, height, taken_at, caption, cache_control, user_metadata, created_at ON files
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id, NEW.inspection_id) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.bucket IS DISTINCT FROM NEW.bucket OR
+        OLD.name IS DISTINCT FROM NEW.name OR OLD.inspection_id IS DISTINCT FROM NEW.inspection_id OR
+        OLD.finding_id IS DISTINCT FROM NEW.finding_id OR OLD.building_id IS DISTINCT FROM NEW.building_id OR
+        OLD.sha256 IS DISTINCT FROM NEW.sha256 OR OLD.size IS DISTINCT FROM NEW.size OR
+        OLD.mimetype IS DISTINCT FROM NEW.mimetype OR OLD.width IS DISTINCT FROM NEW.width OR
+        OLD.height IS DISTINCT FROM NEW.height OR OLD.taken_at IS DISTINCT FROM NEW.taken_at OR
+        OLD.caption IS DISTINCT FROM NEW.caption OR OLD.cache_control IS DISTINCT FROM NEW.cache_control OR
+        OLD.user_metadata IS DISTINCT FROM NEW.user_metadata OR OLD.created_at IS DISTINCT FROM NEW.created_at)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER files_as_locked_delete BEFORE DELETE ON files
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN (OLD.inspection_id) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER files_as_locked_finding_update AFTER UPDATE OF id, bucket, name, inspection_id, finding_id, building_id, sha256, size, mimetype, width, height, taken_at, caption, cache_control, user_metadata, created_at ON files
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id), (SELECT inspection_id FROM findings WHERE id = NEW.finding_id)) AND withdrawn_at IS NULL)
+    AND (
+        OLD.id IS DISTINCT FROM NEW.id OR OLD.bucket IS DISTINCT FROM NEW.bucket OR
+        OLD.name IS DISTINCT FROM NEW.name OR OLD.inspection_id IS DISTINCT FROM NEW.inspection_id OR
+        OLD.finding_id IS DISTINCT FROM NEW.finding_id OR OLD.building_id IS DISTINCT FROM NEW.building_id OR
+        OLD.sha256 IS DISTINCT FROM NEW.sha256 OR OLD.size IS DISTINCT FROM NEW.size OR
+        OLD.mimetype IS DISTINCT FROM NEW.mimetype OR OLD.width IS DISTINCT FROM NEW.width OR
+        OLD.height IS DISTINCT FROM NEW.height OR OLD.taken_at IS DISTINCT FROM NEW.taken_at OR
+        OLD.caption IS DISTINCT FROM NEW.caption OR OLD.cache_control IS DISTINCT FROM NEW.cache_control OR
+        OLD.user_metadata IS DISTINCT FROM NEW.user_metadata OR OLD.created_at IS DISTINCT FROM NEW.created_at)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER files_as_locked_finding_delete BEFORE DELETE ON files
+WHEN EXISTS (SELECT 1 FROM issued_reports WHERE inspection_id IN ((SELECT inspection_id FROM findings WHERE id = OLD.finding_id)) AND withdrawn_at IS NULL)
+BEGIN SELECT RAISE(ABORT, 'check:issued_reports_lock'); END;
+CREATE TRIGGER files_as_held_update AFTER UPDATE OF inspection_id, finding_id, building_id ON files
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id))))))
+    AND coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id)))) IS DISTINCT FROM coalesce(NEW.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(NEW.inspection_id, (SELECT inspection_id FROM findings WHERE id = NEW.finding_id))))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER files_as_held_delete BEFORE DELETE ON files
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id))))))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER issued_reports_as_held_update AFTER UPDATE OF inspection_id ON issued_reports
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+    AND (SELECT building_id FROM inspections WHERE id = OLD.inspection_id) IS DISTINCT FROM (SELECT building_id FROM inspections WHERE id = NEW.inspection_id)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER issued_reports_as_held_delete BEFORE DELETE ON issued_reports
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.
 CREATE TRIGGER clients_ids AFTER UPDATE OF id ON clients

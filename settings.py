@@ -339,6 +339,7 @@ class Settings(TypedDict):
     FILES_DIR: Annotated[Path, Setting(read_folder)]  # by default `files_folder`
     FILE_BYTES_MAX: Annotated[int, Setting(whole_number(1), "20971520")]
     FILES_BYTES_MAX: Annotated[int, Setting(whole_number(1, 10**15), "10737418240")]
+    RETENTION_YEARS: Annotated[int, Setting(whole_number(1, 100), "3")]
 
 
 class ProcessSettings(TypedDict):

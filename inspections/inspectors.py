@@ -10,13 +10,20 @@ from engine.interface.database import Transaction
 from engine.query.statement import UNRESTRICTED
 from engine.query.write.rules import DomainRule, Key
 from engine.rows import read_rows
+from inspections import retention
 from inspections.faults import InspectorNotManager
 
 LINKED_ROLE = INSPECTOR_ROLE.value
 
 
 class InspectorRule(DomainRule):
-    """The user of an inspector is a client manager. Their calendar links end with the link between the two."""
+    """The user of an inspector is a client manager. Their calendar links end with the link between the two.
+
+    The inspector of a visit with an issued report is kept for some years.
+    """
+
+    def __init__(self, retention_years: int) -> None:
+        self.retention_years = retention_years
 
     def inserted(
         self, transaction: Transaction, keys: Sequence[Key], service_columns: frozenset[str] = frozenset()
@@ -29,6 +36,7 @@ class InspectorRule(DomainRule):
             end_calendar_links(transaction)
 
     def deleting(self, transaction: Transaction, keys: Sequence[Key]) -> None:
+        retention.require_released(transaction, "inspectors", keys, self.retention_years)
         for (inspector_id,) in keys:
             assert isinstance(inspector_id, int)
             end_calendar_links(transaction, without=inspector_id)

@@ -26,7 +26,7 @@ from engine.query.read.planner import Planner
 from engine.query.statement import UNRESTRICTED
 from engine.query.write.rules import DomainRule, Key
 from engine.rows import Select, insert_rows, prepared, read_rows, update_row_with_rules
-from inspections import planned_visits
+from inspections import planned_visits, retention
 from inspections.faults import (
     NextVisitTouched,
     NoSuchRow,
@@ -233,14 +233,17 @@ def remark_on_grave_findings(
 class InspectionRule(DomainRule):
     """A closed planned visit gets its outcome and makes the next one. A reopened one takes both back.
 
-    Each write of a person to a planned visit marks it as touched.
+    Each write of a person to a planned visit marks it as touched. A visit with an issued report is kept for some years.
     """
+
+    def __init__(self, retention_years: int) -> None:
+        self.retention_years = retention_years
 
     def concerns_update(self, row: Row, columns: frozenset[str]) -> sa.ColumnElement[bool]:
         return planned_visits.is_planned(row)
 
     def concerns_deletion(self, row: Row) -> sa.ColumnElement[bool]:
-        return planned_visits.is_open_visit(row)
+        return sa.or_(planned_visits.is_open_visit(row), retention.has_reports(row))
 
     def updated(self, transaction: Transaction, keys: Sequence[Key], columns: frozenset[str]) -> None:
         planned = planned_visits.read_visits(transaction, "inspection_id", keys)
@@ -254,6 +257,7 @@ class InspectionRule(DomainRule):
         open_visits = planned_visits.read_open_visits(transaction, "inspection_id", keys)
         if any(each.is_binding(transaction.today) for each in open_visits):
             raise VisitRequired
+        retention.require_released(transaction, INSPECTIONS, keys, self.retention_years)
 
 
 class PlanRule(DomainRule):

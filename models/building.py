@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
+from models.locks import HELD_DETAILS, held
 from models.types import BIGINT, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP
 from models.vocabulary import HAZARD_CLASSES, OCCUPANCIES
 
@@ -31,6 +32,7 @@ class Building(Model):
         Index("buildings_city", ("city",), "postgresql", where=SHORT_CITY),
     )  # fmt: skip
     indexed_texts: ClassVar = ("city",)
+    refusals: ClassVar = (held("{row}.id"),)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     name = column(TEXT, required=True, listed=True, searchable=True, example="12 Pier Street")
@@ -57,6 +59,7 @@ class BuildingDetail(Model):
     label: ClassVar = "Details"
     plural: ClassVar = "Building details"
     title_column: ClassVar = "building_id"
+    refusals: ClassVar = (HELD_DETAILS,)
 
     building_id = column(
         BIGINT, references("buildings.id", on_delete="cascade"), primary_key=True, label="Building", listed=True,

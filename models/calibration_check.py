@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Model, column, references
 from models.inspection import closed_to_managers
+from models.locks import building_of, held, locked_by_reports
 from models.types import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import CHECK_RESULTS
 
@@ -22,7 +23,11 @@ class CalibrationCheck(Model):
     list_order: ClassVar = "taken_at.desc"
     title_column: ClassVar = "taken_at"
     unique: ClassVar = {"ref_key": ("client_id", "ref")}
-    refusals: ClassVar = (closed_to_managers("{row}.inspection_id"),)
+    refusals: ClassVar = (
+        closed_to_managers("{row}.inspection_id"),
+        locked_by_reports("{row}.inspection_id"),
+        held(building_of("{row}.inspection_id"), "inspection_id"),
+    )
     deciding_columns: ClassVar = ("gun_id",)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

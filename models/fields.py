@@ -128,6 +128,11 @@ class Refusal:
     columns: tuple[str, ...] = ()
     """The columns whose updates count. Empty: all."""
     events: tuple[str, ...] = ("insert", "update", "delete")
+    is_about_changes: bool = False
+    """Whether an update counts only if a column changes. Without columns: all but the hidden client, `updated_at`, and
+    references that a deletion sets to null."""
+    is_about_moves: bool = False
+    """Whether an update counts only if it changes the key. Then `{keys}` is the key before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from models.fields import ColumnDefault, Index, Model, Row, column, references
 from models.finding_move import EVENT_KINDS, FINDING_STATUSES
 from models.inspection import closed_to_managers
+from models.locks import OF_FINDING, building_of, held, locked_by_reports
 from models.schedule import InspectionPlan
 from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import FIXED, MODERATE, OPEN, SEVERITIES, VERIFICATIONS
@@ -42,6 +43,11 @@ class Finding(Model):
         closed_to_managers(
             "{row}.inspection_id", columns=("inspection_id", "ref", "place", "item", "code", "description")
         ),
+        locked_by_reports(
+            "{row}.inspection_id",
+            columns=("id", "inspection_id", "ref", "place", "item", "code", "description", "severity", "found_at"),
+        ),
+        held(building_of("{row}.inspection_id"), "inspection_id"),
     )
     indexes: ClassVar = (
         Index(
@@ -116,6 +122,7 @@ class FindingEvent(Model):
     plural: ClassVar = "Events"
     title_column: ClassVar = "at"
     list_order: ClassVar = "id.asc"
+    refusals: ClassVar = (held(building_of(OF_FINDING)),)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     finding_id = column(

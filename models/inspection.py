@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, Refusal, SkipScan, column, references
+from models.locks import held, locked_by_reports
 from models.types import BIGINT, DATE, TEXT, TIMESTAMP, UUID
 from models.vocabulary import ANNUAL, CLOSED_STATUSES, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
 
 SHORT_STATUS = "char_length(status) <= 200"
 
+
+RECORDS = ("reports_lead", "calibration_checks", "findings", "files")
+WITHOUT_RECORDS = "".join(
+    f"\n        AND NOT EXISTS (SELECT 1 FROM {table} WHERE inspection_id = {{row}}.id)"  # noqa: S608
+    for table in RECORDS
+)
+UNTOUCHED = (
+    "EXISTS (SELECT 1 FROM inspection_plans\n"  # noqa: S608
+    f"        WHERE inspection_id = {{row}}.id AND outcome IS NULL AND touched_at IS NULL){WITHOUT_RECORDS}"
+)
+"""A planned visit that nobody edited and that has no records, in SQL about `{row}`. Its schedule may remove it."""
 
 CLOSED_CHECK = "inspections_closed_check"
 
@@ -64,6 +76,15 @@ class Inspection(Model):
         Index("inspections_status", ("status", "date_visited", "id"), "postgresql", where=SHORT_STATUS),
     )  # fmt: skip
     indexed_texts: ClassVar = ("status",)
+    refusals: ClassVar = (
+        # A deletion is stopped by the foreign key of the report.
+        locked_by_reports(
+            "{row}.id", events=("update",),
+            columns=("id", "building_id", "inspection_type", "date_visited", "inspector_id", "status", "notes"),
+        ),
+        held("{row}.building_id", "building_id", events=("update",)),
+        held(f"CASE WHEN {UNTOUCHED}\n        THEN NULL ELSE {{row}}.building_id END", events=("delete",)),
+    )  # fmt: skip
     title_column: ClassVar = "date_visited"
     list_order: ClassVar = "date_visited.desc"
     index_prefix: ClassVar = {"building_id": "client_id"}

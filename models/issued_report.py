@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from models.fields import ColumnDefault, Index, Model, column, references
+from models.locks import building_of, held
 from models.types import BIGINT, JSON, TEXT, TIMESTAMP, UUID
 from models.vocabulary import LEAD, REPORT_KINDS
 
@@ -26,6 +27,7 @@ class IssuedReport(Model):
     plural: ClassVar = "Issued reports"
     title_column: ClassVar = "number"
     list_order: ClassVar = "issued_at.desc"
+    refusals: ClassVar = (held(building_of("{row}.inspection_id"), "inspection_id"),)
     unique: ClassVar = {"number_key": ("client_id", "number")}
     indexes: ClassVar = (
         Index("issued_reports_inspection_id", ("inspection_id", "withdrawn_at")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Model, column, references
+from models.locks import held
 from models.types import BIGINT, DATE, JSON, TEXT, TIMESTAMP, UUID
 from models.vocabulary import SERVICES
 
@@ -22,6 +23,7 @@ class Notice(Model):
     expected_rows: ClassVar = 50_000
     title_column: ClassVar = "number"
     list_order: ClassVar = "issued_at.desc"
+    refusals: ClassVar = (held("{row}.building_id", "building_id"),)
     unique: ClassVar = {"number_key": ("client_id", "number")}
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)

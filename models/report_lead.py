@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.inspection import closed_to_managers
+from models.locks import building_of, held, locked_by_reports
 from models.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import LIMITS_FROM, NEGATIVE, QUALIFIERS, READING_METHODS, READING_RESULTS, SHEET, XRF
 
@@ -21,7 +22,11 @@ class ReportLead(Model):
     plural: ClassVar = "Lead readings"
     list_order: ClassVar = "id.desc"
     unique: ClassVar = {"ref_key": ("client_id", "ref")}
-    refusals: ClassVar = (closed_to_managers("{row}.inspection_id"),)
+    refusals: ClassVar = (
+        closed_to_managers("{row}.inspection_id"),
+        locked_by_reports("{row}.inspection_id"),
+        held(building_of("{row}.inspection_id"), "inspection_id"),
+    )
     deciding_columns: ClassVar = ("gun_id",)
     indexes: ClassVar = (
         Index(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
+from models.locks import building_of, held
 from models.types import BIGINT, DATE, INTEGER, TEXT, TIMESTAMP
 from models.vocabulary import COUNTED_FROM, DONE, FIRE, INSPECTION_TYPES, MONTH, OUTCOMES, PLANNED, UNITS
 
@@ -18,6 +19,7 @@ class Schedule(Model):
     list_order: ClassVar = "id.desc"
     title_column: ClassVar = "inspection_type"
     unique: ClassVar = {"once_key": ("building_id", "inspection_type", "title")}
+    refusals: ClassVar = (held("{row}.building_id", "building_id"),)
 
     id = column(BIGINT, primary_key=True, default=ColumnDefault.SEQUENCE, example=1)
     building_id = column(
@@ -74,6 +76,10 @@ class InspectionPlan(Model):
     label: ClassVar = "Plan"
     plural: ClassVar = "Planned visits"
     list_order: ClassVar = "inspection_id.desc"
+    # The plan of an untouched visit goes with it.
+    refusals: ClassVar = (
+        held(building_of("{row}.inspection_id AND NOT ({row}.outcome IS NULL AND {row}.touched_at IS NULL)")),
+    )
     indexes: ClassVar = (
         Index(
             "inspection_plans_open_key", ("schedule_id",), unique=True, where="outcome IS NULL", expected_rows=20_000,

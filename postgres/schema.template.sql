@@ -104,7 +104,8 @@ END $$;
 -- The user of a grant has the role of its table.
 {{roles}}
 
--- Managers do not write the rows of a closed visit.
+-- Managers do not write the rows of a closed visit, and nobody those of an issued report. Nothing of a held building is
+-- deleted.
 {{refusals}}
 
 -- The time of the transaction, which never goes back (engine/interface/clock.py), or the server's for a manual statement.

@@ -147,7 +147,7 @@ def refusal_triggers() -> str:
             ),
         )
         for table, refusal in refusals()
-        for name, when, condition in refused_writes(refusal, "audit_actor()")
+        for name, when, condition in refused_writes(table, refusal, "audit_actor()")
     )
 
 

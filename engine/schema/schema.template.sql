@@ -47,7 +47,8 @@ INSERT INTO audit_context (one, at) VALUES (1, strftime('%Y-%m-%dT%H:%M:%S+00:00
 -- A row has the client of its parent. A foreign key refuses a row without a parent.
 {{tenants}}
 
--- Managers do not write the rows of a closed visit.
+-- Managers do not write the rows of a closed visit, and nobody those of an issued report. Nothing of a held building is
+-- deleted.
 {{refusals}}
 
 -- AUTOINCREMENT never returns a chosen id again. SQLite ensures this for an insert; these triggers do for an update.

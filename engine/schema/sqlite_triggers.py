@@ -86,7 +86,7 @@ def refusal_triggers() -> str:
     return "".join(
         create_trigger(f"{table}_{refusal.name}_{name}", when, table, condition, refuse(refusal.constraint))
         for table, refusal in refusals()
-        for name, when, condition in refused_writes(refusal, "(SELECT actor_id FROM audit_context)")
+        for name, when, condition in refused_writes(table, refusal, "(SELECT actor_id FROM audit_context)")
     )
 
 

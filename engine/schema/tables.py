@@ -447,19 +447,45 @@ def refusals() -> Iterator[tuple[str, Refusal]]:
             yield model.__tablename__, refusal
 
 
-def refused_writes(refusal: Refusal, actor: str) -> list[tuple[str, str, str]]:
+def refused_writes(table: str, refusal: Refusal, actor: str) -> list[tuple[str, str, str]]:
     """Return the end of the name, the event and the condition of each trigger of a refusal. `actor` is SQL.
 
     An insert is refused after the row is there: a repeated upsert that ignores an existing row inserts nothing.
     """
-    columns = f" OF {', '.join(refusal.columns)}" if refusal.columns else ""
+    columns = refused_columns(table, refusal)
+    of_columns = f" OF {', '.join(columns)}" if columns else ""
     events = (
         ("insert", "AFTER INSERT", ("NEW",)),
-        ("update", f"AFTER UPDATE{columns}", ("OLD", "NEW")),
+        ("update", f"AFTER UPDATE{of_columns}", ("OLD",) if refusal.is_about_moves else ("OLD", "NEW")),
         ("delete", "BEFORE DELETE", ("OLD",)),
     )
-    return [
-        (name, when, refusal.condition.format(actor=actor, keys=", ".join(refusal.key.format(row=row) for row in rows)))
-        for name, when, rows in events
-        if name in refusal.events
-    ]
+    found = []
+    for name, when, rows in events:
+        if name in refusal.events:
+            keys = ", ".join(refusal.key.format(row=row) for row in rows)
+            further = differences(refusal, columns) if name == "update" else ""
+            found.append((name, when, refusal.condition.format(actor=actor, keys=keys) + further))
+    return found
+
+
+def refused_columns(table: str, refusal: Refusal) -> tuple[str, ...]:
+    """Return the columns whose updates count; none for all."""
+    if refusal.columns or not refusal.is_about_changes:
+        return refusal.columns
+    return tuple(
+        column.name
+        for column in RESOURCES[table].__table__.c
+        if column.name not in (TENANT_COLUMN, "updated_at")
+        and all(key.ondelete != "SET NULL" for key in column.foreign_keys)
+    )
+
+
+def differences(refusal: Refusal, columns: tuple[str, ...]) -> str:
+    """Return the further condition of an update that counts only if a column or the key changes."""
+    if refusal.is_about_moves:
+        before, after = (refusal.key.format(row=row) for row in ("OLD", "NEW"))
+        return f"\n    AND {before} IS DISTINCT FROM {after}"
+    if not refusal.is_about_changes:
+        return ""
+    changes = fill((f"OLD.{name} IS DISTINCT FROM NEW.{name}" for name in columns), INDENT * 2, " OR ")
+    return f"\n    AND (\n{changes})"

@@ -37,9 +37,11 @@ from inspections.faults import (
     NoSuchFile,
 )
 from inspections.files.store import FileStore, KeptBytes
+from inspections.retention import locked_visits
 from models import Building, File, Finding, Inspection
 from models.finding_move import UNRESOLVED
 from models.inspection import CLOSED_CHECK
+from models.locks import LOCK
 from models.types import INT64, MARKS_MAX, TEXT, composed, has_long_marks
 from models.vocabulary import BUCKETS, CLOSED_STATUSES
 
@@ -249,19 +251,24 @@ def require_parent(transaction: Transaction, caller: Caller, key: FileKey, *, ad
 
 
 def require_open(transaction: Transaction, caller: Caller, key: FileKey, *, adds_only: bool) -> None:
-    """Raise CheckViolation if the visit of the row is closed to the caller. Proof of an open finding is still added.
+    """Raise CheckViolation if the visit of the row is closed to the caller, or has an issued report.
 
-    Triggers refuse the same writes. This comes before the bytes of an upload.
+    Proof of an open finding is still added. Triggers refuse the same writes. This comes before the bytes of an upload.
     """
-    if WRITES_CLOSED_VISITS[caller.role] or key.bucket == Building.__tablename__:
+    if key.bucket == Building.__tablename__:
         return
     inspection_id = key.row_id
+    is_proof = False
     if key.bucket == Finding.__tablename__:
         columns = ("inspection_id", "status")
         [finding] = read_rows(transaction, UNRESTRICTED, Finding.__tablename__, columns, id=key.row_id)
         if adds_only and finding["status"] in UNRESOLVED:
             return
-        inspection_id = finding["inspection_id"]
+        inspection_id, is_proof = finding["inspection_id"], adds_only
+    if not is_proof and locked_visits(transaction, [inspection_id]):
+        raise CheckViolation(LOCK)
+    if WRITES_CLOSED_VISITS[caller.role]:
+        return
     [visit] = read_rows(transaction, UNRESTRICTED, Inspection.__tablename__, ("status",), id=inspection_id)
     if visit["status"] in CLOSED_STATUSES:
         raise CheckViolation(CLOSED_CHECK)

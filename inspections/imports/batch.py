@@ -33,7 +33,9 @@ from engine.rows import read_rows
 from inspections.faults import RowExists
 from inspections.imports.rows import PARENT, ImportRow, ProblemLog
 from inspections.imports.sources import BUILDINGS, CHECKS, FINDINGS, FOUND_AT, INSPECTIONS, READINGS, SCHEDULES
+from inspections.retention import locked_visits
 from models.inspection import CLOSED_CHECK
+from models.locks import LOCK, has_refusal
 from models.types import TEXT, Bound
 from models.vocabulary import CLOSED_STATUSES
 
@@ -162,15 +164,17 @@ class Batch:
         return allowed
 
     def check_closed_visits(self) -> None:
-        """Take the new rows out whose visit is closed to the caller, as triggers do (`Model.refusals`)."""
-        if WRITES_CLOSED_VISITS[self.caller.role] or not self.relation.model.refusals:
+        """Take the new rows out whose visit is closed to the caller, or reported, as triggers do (`Model.refusals`)."""
+        if not has_refusal(self.relation.model, CLOSED_CHECK):
             return
         ids = {row.values[PARENT] for row in self.new}
-        found = read_rows(self.transaction, UNRESTRICTED, INSPECTIONS, ("id",), id=ids, status=CLOSED_STATUSES)
-        closed = {each["id"] for each in found}
+        refused = dict.fromkeys(locked_visits(self.transaction, ids), LOCK)
+        if not WRITES_CLOSED_VISITS[self.caller.role]:
+            found = read_rows(self.transaction, UNRESTRICTED, INSPECTIONS, ("id",), id=ids, status=CLOSED_STATUSES)
+            refused = dict.fromkeys((each["id"] for each in found), CLOSED_CHECK) | refused
         for row in self.new:
-            if row.values[PARENT] in closed:
-                self.log.add(row, PARENT, CheckViolation(CLOSED_CHECK))
+            if (constraint := refused.get(row.values[PARENT])) is not None:
+                self.log.add(row, PARENT, CheckViolation(constraint))
         self.new = [row for row in self.new if row.is_valid]
 
     def check_values(self, allowed: Sequence[int]) -> None:

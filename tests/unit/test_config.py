@@ -52,6 +52,7 @@ def test_documented_defaults():
         "FILES_DIR": config.PROJECT / "instance" / "files",
         "FILE_BYTES_MAX": 20 << 20,
         "FILES_BYTES_MAX": 10 << 30,
+        "RETENTION_YEARS": 3,
     }  # fmt: skip
 
 

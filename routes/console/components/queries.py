@@ -34,9 +34,12 @@ from engine.query.write.row_layout import read_details, record_entry
 from engine.rows import QueryResult
 from inspections import visits
 from inspections.faults import NoSuchRow
+from inspections.retention import locked_visits
 from models import Finding
 from models.fields import Model
 from models.fields import Row as Columns
+from models.inspection import CLOSED_CHECK
+from models.locks import has_refusal
 from models.types import INT64, Fault
 from models.vocabulary import CLOSED_STATUSES
 from routes.console.components.tables import Row, table_of
@@ -222,7 +225,7 @@ def is_permitted(caller: Caller, action: Action, name: str, filters: str) -> boo
     if not policy.permits(caller.profile, action, model):
         return False
     row = first_row(caller, name, filters, within=action)
-    if row is None or policy.WRITES_CLOSED_VISITS[caller.role] or not model.refusals:
+    if row is None or not has_refusal(model, CLOSED_CHECK):
         return row is not None
     if row.get("finding_id") is not None:
         row = first_row(caller, Finding.__tablename__, f"id=eq.{row['finding_id']}") or row
@@ -237,7 +240,14 @@ def conducts(caller: Caller, inspection_id: int) -> bool:
 def records_visit(caller: Caller, inspection_id: int) -> bool:
     """Return whether the caller records findings and readings of a visible inspection. Raise NoSuchRow."""
     visit = require_visit(caller, inspection_id)
-    return visit.is_conducted and (policy.WRITES_CLOSED_VISITS[caller.role] or visit.status not in CLOSED_STATUSES)
+    is_open = policy.WRITES_CLOSED_VISITS[caller.role] or visit.status not in CLOSED_STATUSES
+    return visit.is_conducted and is_open and not is_reported(inspection_id)
+
+
+def is_reported(inspection_id: int) -> bool:
+    """Return whether an inspection has an issued report that is not withdrawn: its rows are locked."""
+    with reading() as transaction:
+        return bool(locked_visits(transaction, [inspection_id]))
 
 
 def require_visit(caller: Caller, inspection_id: int) -> visits.Visit:
