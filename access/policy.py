@@ -311,6 +311,9 @@ CALENDAR_VISITS: dict[Role, Predicate] = {**CONDUCTED_VISITS, SUPER_ADMIN: no_ro
 SUPER_ADMIN_COLUMNS = frozenset({"id", "created_at", "updated_at"})
 """Columns to which only super admins assign values."""
 
+SUPER_ADMIN_COLUMNS_OF: dict[type[Model], frozenset[str]] = {BuildingDetail: frozenset({"hold_reason"})}
+"""Further columns of this kind, by table."""
+
 DEFAULT_ROLES: dict[Role, Role] = {CLIENT_ADMIN: CLIENT_MANAGER}
 """The role of a new user for requests that name none, by the caller's role. Other callers have to name one."""
 
@@ -376,9 +379,11 @@ def require(profile: GrantProfile, action: Action, model: type[Model]) -> None:
         raise PermissionDenied(f"permission denied for table {model.__tablename__}")
 
 
-def read_only_columns(role: Role) -> frozenset[str]:
-    """Return the columns to which the role may not assign values."""
-    return frozenset() if role is SUPER_ADMIN else SUPER_ADMIN_COLUMNS
+def read_only_columns(role: Role, model: type[Model]) -> frozenset[str]:
+    """Return the columns of a table to which the role may not assign values."""
+    if role is SUPER_ADMIN:
+        return frozenset()
+    return SUPER_ADMIN_COLUMNS | SUPER_ADMIN_COLUMNS_OF.get(model, frozenset())
 
 
 def may_extend_findings(role: Role) -> bool:
@@ -445,7 +450,6 @@ class AccessRule:
         policy = POLICIES[model].get(self.profile.role)
         return policy is not None and policy.by_grants_only and not self.profile.is_inspector
 
-    @property
-    def protected_columns(self) -> frozenset[str]:
-        """Return the columns to which a payload may not assign values."""
-        return read_only_columns(self.profile.role)
+    def protected_columns(self, model: type[Model]) -> frozenset[str]:
+        """Return the columns of a table to which a payload may not assign values."""
+        return read_only_columns(self.profile.role, model)

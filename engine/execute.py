@@ -176,7 +176,8 @@ def insert(
 
 def protected_columns(relation: Relation, rule: Rule) -> frozenset[str]:
     """Return the columns that a payload may not set: the columns of the rule, and the columns of the service."""
-    return rule.protected_columns if rule is UNRESTRICTED else rule.protected_columns | relation.service_columns
+    protected = rule.protected_columns(relation.model)
+    return protected if rule is UNRESTRICTED else protected | relation.service_columns
 
 
 def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rule) -> None:

@@ -192,6 +192,14 @@ class ConflictUnexplained(Fault, code="23514"):
         )
 
 
+class RowsVoid(Fault, code="23514"):
+    """Rows that are void already. Their reason stays."""
+
+    def __init__(self, table: str, ids: Sequence[int]) -> None:
+        named = ", ".join(map(str, ids[:10]))
+        super().__init__("Some rows are void already.", f"{table}_voided_check: {named}")
+
+
 class ReportTooLarge(Fault, code="54000"):
     def __init__(self, rows_max: int, table: str) -> None:
         super().__init__(f"A report has at most {rows_max:,} rows of {table}.")

@@ -20,7 +20,7 @@ from engine.query.read.planner import Planner
 from engine.query.statement import UNRESTRICTED, parameter
 from engine.query.write.rules import DomainRule, Key
 from engine.rows import Select, prepared, read_rows
-from models import Building, Client, Inspection, Inspector, IssuedReport
+from models import Building, BuildingDetail, Client, Inspection, Inspector, IssuedReport
 from models.fields import Row
 from models.types import BIGINT
 
@@ -90,7 +90,16 @@ def newest_statement(planner: Planner, table: str) -> Select:
     query = sa.select(column, sa.func.max(report.c.issued_at)).join_from(
         report, inspection, report.c.inspection_id == inspection.c.id
     )
+    if table in (Inspection.__tablename__, Building.__tablename__):
+        query = query.where(sa.not_(is_held(inspection.c)))  # triggers say that the building is held
     return query.where(of_row).group_by(column)
+
+
+def is_held(inspection: Row) -> sa.ColumnElement[bool]:
+    """Return the condition that the building of an inspection is held."""
+    details = BuildingDetail.__table__.alias("rule_details")
+    of_building = sa.and_(details.c.building_id == inspection.building_id, details.c.hold_reason.is_not(None))
+    return sa.exists(sa.literal_column("1")).where(of_building)
 
 
 @dataclass(frozen=True)

@@ -302,7 +302,7 @@ def require_allowed_id(caller: Caller, request: UserRequest) -> None:
 
     Otherwise the error for a taken id would reveal a hidden user.
     """
-    if request.id is not None and "id" in policy.read_only_columns(caller.role):
+    if request.id is not None and "id" in policy.read_only_columns(caller.role, User):
         raise UserNotAllowed("User not allowed", hint="Omit the id: the server generates it.")
 
 

@@ -192,9 +192,8 @@ class Rule(Protocol):
         """Return the scope of reads; None if it does not depend on the row's client alone."""
         ...
 
-    @property
-    def protected_columns(self) -> frozenset[str]:
-        """The columns that a payload may not set."""
+    def protected_columns(self, model: type[Model]) -> frozenset[str]:
+        """Return the columns of a table that a payload may not set."""
         ...
 
     def __hash__(self) -> int: ...
@@ -221,8 +220,7 @@ class Unrestricted:
     def read_scope(self, model: Any) -> ReadScope:
         return ReadScope.EVERYTHING
 
-    @property
-    def protected_columns(self) -> frozenset[str]:
+    def protected_columns(self, model: Any) -> frozenset[str]:
         return frozenset()
 
 

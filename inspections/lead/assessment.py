@@ -141,7 +141,7 @@ READING_COLUMNS: Final = (
     "id", "gun_id", "taken_at", "component", "method", "lead_mg_cm2", "lead_percent", "qualifier", "classification",
     "result", "negative_below", "limits_from", "voided", "confirms_id",
 )  # fmt: skip
-CHECK_COLUMNS: Final = ("id", "gun_id", "taken_at", "result", "mean")
+CHECK_COLUMNS: Final = ("id", "gun_id", "taken_at", "result", "mean", "voided")
 INSTRUMENT_COLUMNS: Final = (
     "id", "gun_id", "client_id", "make", "model", "serial", "mode", "sheet", "sheet_on", "check_minutes",
     "negative_below", "positive_from", "service_due_on", "leak_test_due_on", "retired_on",
@@ -183,7 +183,7 @@ class Assessed:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """The readings of an inspection without the voided ones, the checks, and the instruments that both name."""
+    """The readings and checks of an inspection without the voided ones, and the instruments that both name."""
 
     readings: Sequence[Assessed]
     checks: Mapping[int, Checks]
@@ -258,7 +258,8 @@ def read_lead(transaction: Transaction, caller: Caller, inspection_id: int) -> L
         for each in rows_of_inspection(transaction, "reports_lead", READING_COLUMNS, inspection_id)
         if not each["voided"]
     ]
-    checks = checks_by_instrument(rows_of_inspection(transaction, "calibration_checks", CHECK_COLUMNS, inspection_id))
+    taken = rows_of_inspection(transaction, "calibration_checks", CHECK_COLUMNS, inspection_id)
+    checks = checks_by_instrument(each for each in taken if not each["voided"])
     guns = sorted({each["gun_id"] for each in readings if each["gun_id"] is not None} | set(checks))
     owned = by_owner(read_rows(transaction, UNRESTRICTED, "xrf_instruments", INSTRUMENT_COLUMNS, gun_id=guns))
     named = ((gun_id, instrument_of(owned, gun_id, visit["client_id"])) for gun_id in guns)

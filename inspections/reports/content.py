@@ -146,6 +146,11 @@ class ReportedCheck:
     check_high: float | None
     result: str
     note: str | None
+    voided: str | None
+
+    @property
+    def counts(self) -> bool:
+        return not self.voided
 
 
 @dataclass(frozen=True, slots=True)

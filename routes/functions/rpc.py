@@ -18,7 +18,7 @@ from access.decorators import Function, load_caller, public, requires_call, requ
 from engine.open import reading, writing
 from inspections import findings, schedules, visits
 from inspections.imports.import_csv import import_csv
-from inspections.lead import assessment, summary
+from inspections.lead import assessment, summary, voiding
 from inspections.reporting import chart, dashboard, due_summary
 from inspections.reports import issue, issued, reports
 from routes.http.body import read_body
@@ -51,6 +51,7 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     visits.close_visit,
     summary.lead_summary,
     assessment.reclassify_readings,
+    voiding.void_rows,
     import_csv,
     reports.report_gaps,
     issue.issue_report,

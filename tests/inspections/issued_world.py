@@ -69,7 +69,19 @@ def issued_rows() -> dict:
             {"id": number, "inspection_id": visit, "ref": ref(number), **NEW[table], **values}
             for visit, number in of_visits.items()
         ]
-    rows["xrf_instruments"] = [{"id": 1, "client_id": 1, "gun_id": GUN, "make": "Niton", "model": "XLp", "serial": "24093", "negative_below": 1.0, "positive_from": 1.0, **times()}]
+    rows["xrf_instruments"] = [
+        {
+            "id": 1,
+            "client_id": 1,
+            "gun_id": GUN,
+            "make": "Niton",
+            "model": "XLp",
+            "serial": "24093",
+            "negative_below": 1.0,
+            "positive_from": 1.0,
+            **times(),
+        }
+    ]
     rows["finding_events"] = [
         {"id": number, "finding_id": number, "kind": "made", "at": FOUND_AT, **times()} for number in of_visits.values()
     ]

@@ -351,6 +351,8 @@ CALLS: list[tuple] = [
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
     *[(who, "reclassify_readings", {"p_inspection_id": 2}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
+    *[(who, "void_rows", {"p_table": "reports_lead", "p_ids": [1], "p_reason": "r"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
     *[(who, "report_gaps", {"p_inspection_id": 2, "p_rule": "VA"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
 ]  # fmt: skip

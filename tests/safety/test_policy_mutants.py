@@ -187,7 +187,7 @@ def function_mutants() -> Iterator[Mutant]:
 
 
 def all_columns_writable(patch: Patch, instance: ServiceInstance) -> None:
-    patch.setattr(policy, "read_only_columns", lambda role: frozenset())
+    patch.setattr(policy, "read_only_columns", lambda role, model: frozenset())
 
 
 def column_writable(column: str) -> Mutant:

@@ -41,7 +41,7 @@ INSTRUMENT = {
 }  # fmt: skip
 CHECK = {
     "id": 1, "gun_id": GUN, "taken_at": "2026-11-20T14:00:00+00:00", "first": 1.0, "second": 1.1, "third": 1.0,
-    "mean": 1.033, "check_low": 0.8, "check_high": 1.2, "result": "pass", "note": None,
+    "mean": 1.033, "check_low": 0.8, "check_high": 1.2, "result": "pass", "note": None, "voided": None,
 }  # fmt: skip
 READING = {
     "id": 1, "reading_no": 1, "taken_at": "2026-11-20T14:10:00+00:00", "gun_id": GUN, "method": "xrf", "dwelling": "3D",

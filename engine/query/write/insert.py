@@ -476,9 +476,8 @@ def require_writable_keys(
     relation: Relation, insertion: Insertion, target: tuple[str, ...], existing: dict[int, tuple[bool, Key]], rule: Rule
 ) -> None:
     """Raise ProtectedColumn if the payload sets a protected key column of a row that the caller may not update."""
-    protected = next(
-        (name for name in relation.key if name in insertion.columns and name in rule.protected_columns), None
-    )
+    columns = rule.protected_columns(relation.model)
+    protected = next((name for name in relation.key if name in insertion.columns and name in columns), None)
     if protected is not None:
         writable = {position for position, (is_writable, _) in existing.items() if is_writable}
         setting = insertion.rows_with(protected)

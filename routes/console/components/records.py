@@ -79,14 +79,13 @@ FormOf = Callable[[Table, Caller], RecordForm]
 def record_form(table: Table, caller: Caller, choices: Mapping[str, str] | None = None) -> RecordForm:
     """Return the form of a table's rows. `choices` are filters of the rows to choose from, by column.
 
-    Columns with a default have no field. A user of one client creates rows of that client only.
+    Columns with a default have no field, and neither have those to which the caller assigns no values. A user of one client creates rows of that client only.
     """
     defaults: Row = {}
     if table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
         defaults[table.model.tenant or ""] = caller.client_id
-    attributes = [
-        each for each in table.relation.attributes.values() if each.name not in defaults and each.name in table.writable
-    ]
+    names = table.writable - defaults.keys() - caller.rule.protected_columns(table.model)
+    attributes = [each for each in table.relation.attributes.values() if each.name in names]
     filters = choices or {}
     form_fields = tuple(field_of(table, caller, each, filters.get(each.name, "")) for each in attributes)
     return RecordForm(table, form_fields, defaults)
