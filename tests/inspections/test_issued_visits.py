@@ -184,7 +184,7 @@ def case_of(table: str) -> dict:
 
 
 PARENTS = {
-    "inspections": (f"/inspections?id=eq.{{}}", ISSUED, WITHDRAWN),
+    "inspections": ("/inspections?id=eq.{}", ISSUED, WITHDRAWN),
     "buildings": ("/buildings?id=eq.{}", 1, 1),
     "inspectors": ("/inspectors?id=eq.{}", INES, INES),
     "clients": ("/clients?id=eq.{}", 1, 1),
@@ -217,8 +217,8 @@ def test_instrument_changes_and_building_moves_with_its_reports(case: Callable) 
 
 
 def test_withdrawn_report_opens_the_visit(case: Callable) -> None:
-    from engine.rows import read_rows, update_rows
     from engine.query.statement import UNRESTRICTED
+    from engine.rows import read_rows, update_rows
 
     with case("root").database.app_for("POST", "/").extensions["walkthrough"].writing() as transaction:
         [row] = read_rows(transaction, UNRESTRICTED, "issued_reports", ("id",), inspection_id=ISSUED)

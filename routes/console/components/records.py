@@ -79,7 +79,8 @@ FormOf = Callable[[Table, Caller], RecordForm]
 def record_form(table: Table, caller: Caller, choices: Mapping[str, str] | None = None) -> RecordForm:
     """Return the form of a table's rows. `choices` are filters of the rows to choose from, by column.
 
-    Columns with a default have no field, and neither have those to which the caller assigns no values. A user of one client creates rows of that client only.
+    Columns with a default have no field, and neither have those to which the caller assigns no values. A user of one
+    client creates rows of that client only.
     """
     defaults: Row = {}
     if table.model.tenant in table.references and table.parent is None and caller.client_id is not None:
