@@ -22,12 +22,12 @@ from engine.query.write.rules import DomainRule, Key
 from engine.rows import Select, prepared, read_rows
 from models import Building, BuildingDetail, Client, Inspection, Inspector, IssuedReport
 from models.fields import Row
-from models.types import BIGINT
+from models.types import BIGINT, Bound
 
 REPORTS: Final = IssuedReport.__tablename__
 
 
-def locked_visits(transaction: Transaction, ids: Collection[int]) -> set[int]:
+def locked_visits(transaction: Transaction, ids: Collection[Bound]) -> set[Bound]:
     """Return the inspections among these ids that have an issued report that is not withdrawn."""
     rows = read_rows(
         transaction, UNRESTRICTED, REPORTS, ("inspection_id",), inspection_id=list(ids), withdrawn_at=None
@@ -61,7 +61,8 @@ KEPT: Final[dict[str, Kept]] = {
 def kept_until(transaction: Transaction, issued_at: str, years: int) -> datetime.date:
     """Return the day until which a report is kept that was issued at a stored time."""
     moment = datetime.datetime.fromisoformat(issued_at).astimezone(transaction.time_zone)
-    return moment.date() + relativedelta(years=years)
+    day: datetime.date = moment.date() + relativedelta(years=years)
+    return day
 
 
 def require_released(transaction: Transaction, table: str, keys: Sequence[Key], years: int) -> None:

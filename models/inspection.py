@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from models.fields import ColumnDefault, Index, Model, Refusal, SkipScan, column, references
 from models.locks import held, locked_by_reports
@@ -26,7 +26,7 @@ UNTOUCHED = (
 CLOSED_CHECK = "inspections_closed_check"
 
 
-def closed_to_managers(inspection_id: str, name: str = "closed", **options: tuple[str, ...]) -> Refusal:
+def closed_to_managers(inspection_id: str, name: str = "closed", **options: Any) -> Refusal:
     """Return the refusal of managers' writes to rows of a closed inspection. `inspection_id` is SQL about `{row}`."""
     statuses = ", ".join(f"'{each}'" for each in CLOSED_STATUSES)
     return Refusal(

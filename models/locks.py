@@ -16,7 +16,7 @@ OF_FINDING: Final = "(SELECT inspection_id FROM findings WHERE id = {row}.findin
 def locked_by_reports(inspection_id: str, name: str = "as_locked", **options: Any) -> Refusal:
     """Return the refusal of writes to rows of an inspection with an issued report that is not withdrawn.
 
-    An update counts only if it changes a column. By its name its triggers precede those of closed visits, on PostgreSQL.
+    An update counts only if it changes a column. By its name, its triggers precede those of closed visits.
     `inspection_id` is SQL about `{row}`; `options` are those of Refusal.
     """
     return Refusal(

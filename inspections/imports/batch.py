@@ -168,7 +168,7 @@ class Batch:
         if not has_refusal(self.relation.model, CLOSED_CHECK):
             return
         ids = {row.values[PARENT] for row in self.new}
-        refused = dict.fromkeys(locked_visits(self.transaction, ids), LOCK)
+        refused: dict[Bound, str] = dict.fromkeys(locked_visits(self.transaction, ids), LOCK)
         if not WRITES_CLOSED_VISITS[self.caller.role]:
             found = read_rows(self.transaction, UNRESTRICTED, INSPECTIONS, ("id",), id=ids, status=CLOSED_STATUSES)
             refused = dict.fromkeys((each["id"] for each in found), CLOSED_CHECK) | refused
