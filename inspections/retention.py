@@ -29,9 +29,7 @@ REPORTS: Final = IssuedReport.__tablename__
 
 def locked_visits(transaction: Transaction, ids: Collection[Bound]) -> set[Bound]:
     """Return the inspections among these ids that have an issued report that is not withdrawn."""
-    rows = read_rows(
-        transaction, UNRESTRICTED, REPORTS, ("inspection_id",), inspection_id=list(ids), withdrawn_at=None
-    )
+    rows = read_rows(transaction, UNRESTRICTED, REPORTS, ("inspection_id",), inspection_id=list(ids), withdrawn_at=None)
     return {each["inspection_id"] for each in rows}
 
 
