@@ -28,6 +28,7 @@ from access.predicates import (
     client_ownership,
     every_row,
     inspection_grant,
+    issued_by_caller,
     no_row,
     of_own_case,
     of_own_finding,
@@ -293,6 +294,15 @@ MOVERS: dict[Mover, dict[Role, Predicate]] = {
 FINDING_MOVES: dict[str, dict[Role, Predicate]] = {move.kind: MOVERS[move.who] for move in finding_move.FINDING_MOVES}
 """By kind of event: the visible findings to which each role adds such an event."""
 
+LETTERED_FINDINGS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_visit}
+"""The visible findings about which each role issues letters."""
+
+SERVED_LETTERS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: issued_by_caller}
+"""The visible letters of which each role records the service."""
+
+WITHDRAWN_LETTERS: dict[Role, Predicate] = DECIDED
+"""The visible letters that each role withdraws."""
+
 DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_grant}
 """The visible buildings of which each role reports a defect."""
 
@@ -394,6 +404,11 @@ def may_extend_findings(role: Role) -> bool:
 def may_move_findings(profile: GrantProfile, kind: str) -> bool:
     """Return whether a profile may add an event of a kind to some findings."""
     return not isinstance(FINDING_MOVES[kind][profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
+
+
+def may_issue_letters(profile: GrantProfile) -> bool:
+    """Return whether a profile may issue letters about some findings."""
+    return not isinstance(LETTERED_FINDINGS[profile.role](profile, alias(Finding, "rule_rows").c), sa.False_)
 
 
 def has_calendar(profile: GrantProfile) -> bool:

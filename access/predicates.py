@@ -232,6 +232,11 @@ def of_finding(profile: GrantProfile, row: Row, predicate: Predicate) -> Conditi
     return in_small_subquery(row.finding_id, finding.c.id, predicate(profile, finding.c))
 
 
+def issued_by_caller(profile: GrantProfile, notice: Row) -> Condition:
+    """Letters that they issued."""
+    return equals(notice.issued_by, CALLER.id)
+
+
 def shared(profile: GrantProfile, row: Row) -> Condition:
     """Shared rows: those without a client."""
     condition: Condition = row.client_id.is_(None)

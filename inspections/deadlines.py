@@ -15,6 +15,7 @@ from engine.rows import read_rows, update_rows
 from models import DeadlineRule, Inspection
 from models.deadline_rule import DAYS
 from models.types import BIGINT, Fault, later_reading, read_timestamp, write_timestamp
+from models.vocabulary import SERVED
 
 LOG = logging.getLogger("walkthrough")
 TABLE: Final = DeadlineRule.__tablename__
@@ -22,15 +23,21 @@ EARLY_CLOCK: Final = datetime.timedelta(minutes=5)
 """How far the clock of a client may be ahead."""
 EARLIEST: Final = datetime.datetime(1900, 1, 1, tzinfo=datetime.UTC)
 """Before any finding. A day of the year 1 has no local time in some zones."""
-COLUMNS: Final = ("id", "client_id", "inspection_type", "severity", "amount", "unit", "basis", "valid_from")
+COLUMNS: Final = (
+    "id", "client_id", "inspection_type", "severity", "amount", "unit", "basis", "valid_from", "counts_from",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class FindingDeadline:
-    """A time to correct a finding: a number of hours, or of days that end at 23:59:59."""
+    """A time to correct a finding: a number of hours, or of days that end at 23:59:59.
+
+    `is_from_service`: it counts from the service of a letter, and from the finding until a letter was served.
+    """
 
     number: int
     is_days: bool
+    is_from_service: bool = False
 
     def after(self, found: datetime.datetime, zone: datetime.tzinfo) -> str:
         """Return the deadline of a finding as a stored timestamp. Days are those of `zone`."""
@@ -41,6 +48,10 @@ class FindingDeadline:
         if not self.is_days:
             return found + datetime.timedelta(hours=self.number)
         return end_of_day(found.astimezone(zone).date() + datetime.timedelta(days=self.number), zone)
+
+    def after_service(self, day: str, zone: datetime.tzinfo) -> str:
+        """Return the deadline by the day on which a letter was served. Hours count from the end of that day."""
+        return self.after(end_of_day(datetime.date.fromisoformat(day), zone), zone)
 
 
 def end_of_day(day: datetime.date, zone: datetime.tzinfo) -> datetime.datetime:
@@ -83,7 +94,8 @@ class DeadlineRules:
                 rules = self.rules.get((client, kind, severity), ())
                 valid = [rule for rule in rules if (rule["valid_from"] or "") <= day.isoformat()]
                 if valid:
-                    return FindingDeadline(valid[-1]["amount"], valid[-1]["unit"] == DAYS)
+                    rule = valid[-1]
+                    return FindingDeadline(rule["amount"], rule["unit"] == DAYS, rule["counts_from"] == SERVED)
         return None
 
 
@@ -100,6 +112,18 @@ def computed_deadlines(
     A finding without `found_at` is found now. The table refuses one of another severity, and FindingRule one that is
     found later, or before EARLIEST.
     """
+    return [
+        deadline.after(found_in_range(transaction, finding, zone), transaction.time_zone)
+        if deadline is not None
+        else None
+        for finding, deadline in zip(findings, valid_deadlines(transaction, findings, zone), strict=True)
+    ]
+
+
+def valid_deadlines(
+    transaction: Transaction, findings: Sequence[Mapping[str, object]], zone: ZoneInfo | None = None
+) -> list[FindingDeadline | None]:
+    """Return the times to correct findings, by the rules that are valid on the day of each; None without a rule."""
     ids = [inspection_of(finding) for finding in findings]
     known = sorted({each for each in ids if each is not None})
     columns = ("id", "client_id", "inspection_type")
@@ -107,15 +131,22 @@ def computed_deadlines(
         each["id"]: each for each in read_rows(transaction, UNRESTRICTED, Inspection.__tablename__, columns, id=known)
     }
     rules = DeadlineRules(read_rules(transaction, (each["client_id"] for each in inspections.values())))
-    deadlines: list[str | None] = []
+    deadlines: list[FindingDeadline | None] = []
     for finding, inspection_id in zip(findings, ids, strict=True):
-        found = max(EARLIEST, min(found_at(transaction, finding, zone), transaction.moment + EARLY_CLOCK))
-        day = found.astimezone(transaction.time_zone).date()
+        day = found_in_range(transaction, finding, zone).astimezone(transaction.time_zone).date()
         inspection = inspections.get(inspection_id, {}) if inspection_id is not None else {}
         severity = str(finding.get("severity"))
-        deadline = rules.deadline(inspection.get("client_id"), inspection.get("inspection_type"), severity, day)
-        deadlines.append(deadline.after(found, transaction.time_zone) if deadline is not None else None)
+        deadlines.append(
+            rules.deadline(inspection.get("client_id"), inspection.get("inspection_type"), severity, day)
+        )
     return deadlines
+
+
+def found_in_range(
+    transaction: Transaction, finding: Mapping[str, object], zone: ZoneInfo | None
+) -> datetime.datetime:
+    """Return when a finding was made, within the times that FindingRule takes."""
+    return max(EARLIEST, min(found_at(transaction, finding, zone), transaction.moment + EARLY_CLOCK))
 
 
 def inspection_of(finding: Mapping[str, object]) -> int | None:

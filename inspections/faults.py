@@ -123,6 +123,18 @@ class FindingMoved(Fault, code="23514"):
         super().__init__("A finding that was moved is not deleted. It can be waived.", "findings_moved_check")
 
 
+class LetterNotIssued(Fault, code="23514"):
+    """Findings or values of which no letter is issued. The details begin with the name of the rule."""
+
+
+class LetterNotServed(Fault, code="23514"):
+    """A service that cannot be recorded. The details begin with the name of the rule."""
+
+
+class LetterNotWithdrawn(Fault, code="23514"):
+    """A withdrawal without a reason, or of a letter that is withdrawn. The details are the name of the rule."""
+
+
 class FoundOutOfRange(Fault, code="23514"):
     """A finding of the future, or one from before its visit was started."""
 

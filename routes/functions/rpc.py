@@ -16,7 +16,7 @@ from access import assignments, explain
 from access.caller import Caller
 from access.decorators import Function, load_caller, public, requires_call, requires_caller
 from engine.open import reading, writing
-from inspections import findings, schedules, visits
+from inspections import findings, notices, schedules, visits
 from inspections.imports.import_csv import import_csv
 from inspections.lead import assessment, summary, voiding
 from inspections.reporting import chart, dashboard, due_summary
@@ -46,6 +46,9 @@ DECLARED: Final[tuple[Function[..., Any], ...]] = (
     findings.move_findings,
     findings.regrade_finding,
     findings.report_defect,
+    notices.issue_notice,
+    notices.serve_notice,
+    notices.withdraw_notice,
     visits.reinspect,
     visits.start_visit,
     visits.close_visit,
