@@ -136,15 +136,11 @@ def valid_deadlines(
         day = found_in_range(transaction, finding, zone).astimezone(transaction.time_zone).date()
         inspection = inspections.get(inspection_id, {}) if inspection_id is not None else {}
         severity = str(finding.get("severity"))
-        deadlines.append(
-            rules.deadline(inspection.get("client_id"), inspection.get("inspection_type"), severity, day)
-        )
+        deadlines.append(rules.deadline(inspection.get("client_id"), inspection.get("inspection_type"), severity, day))
     return deadlines
 
 
-def found_in_range(
-    transaction: Transaction, finding: Mapping[str, object], zone: ZoneInfo | None
-) -> datetime.datetime:
+def found_in_range(transaction: Transaction, finding: Mapping[str, object], zone: ZoneInfo | None) -> datetime.datetime:
     """Return when a finding was made, within the times that FindingRule takes."""
     return max(EARLIEST, min(found_at(transaction, finding, zone), transaction.moment + EARLY_CLOCK))
 

@@ -10,7 +10,6 @@ from models.vocabulary import (
     DEADLINE_STARTS,
     DEADLINE_UNITS,
     FIRE,
-    FOUND,
     INSPECTION_TYPES,
     LIFE_THREATENING,
     LOW,
@@ -84,7 +83,7 @@ class DeadlineRule(Model):
     created_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW, label="Created")
     updated_at = column(TIMESTAMP, required=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")
     counts_from = column(
-        TEXT, required=True, stored_default=FOUND, allowed_values=DEADLINE_STARTS, label="Counts from",
+        TEXT, required=True, stored_default=DEADLINE_STARTS[0], allowed_values=DEADLINE_STARTS, label="Counts from",
         help="Whether the time counts from the finding, or from the service of the letter about it.",
-        example=FOUND,
+        example=DEADLINE_STARTS[0],
     )  # fmt: skip

@@ -47,7 +47,7 @@ NOTIFIED: Final = "notified"
 VERIFICATIONS: Final = ("visit", "photo", "certificate")
 DEADLINE_UNITS: Final = ("h", "d")
 DEADLINE_STARTS: Final = ("found", "served")
-FOUND, SERVED = DEADLINE_STARTS
+SERVED: Final = DEADLINE_STARTS[1]
 
 # Issued reports and letters
 

@@ -16,6 +16,7 @@ from routes.gotrue import errors as gotrue_errors
 from routes.http import metrics
 from routes.http.middleware import register_middleware
 from routes.openapi import views
+from routes.reports import letters
 from routes.reports import views as reports
 from routes.resource import blueprint
 from routes.storage import errors as storage_errors
@@ -44,6 +45,7 @@ def register(app: Flask) -> None:
         metrics.bp,
         views.bp,
         reports.bp,
+        letters.bp,
         calendar.bp,
         browser.bp,
         console.bp,

@@ -16,11 +16,11 @@ from access import assignments, explain
 from access.caller import Caller
 from access.decorators import Function, load_caller, public, requires_call, requires_caller
 from engine.open import reading, writing
-from inspections import findings, notices, schedules, visits
+from inspections import findings, schedules, visits
 from inspections.imports.import_csv import import_csv
 from inspections.lead import assessment, summary, voiding
 from inspections.reporting import chart, dashboard, due_summary
-from inspections.reports import issue, issued, reports
+from inspections.reports import issue, issued, notices, reports
 from routes.http.body import read_body
 from routes.http.middleware import respond
 from routes.postgrest import calls, representation
