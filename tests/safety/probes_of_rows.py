@@ -341,6 +341,14 @@ CALLS: list[tuple] = [
     ("moe", "regrade_finding", {"p_finding_id": 999, "p_severity": "low", "p_note": "n"}, 404, None),
     *[(who, "report_defect", {"p_building_id": 1, "p_description": "d", "p_severity": "low"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404))],
+    *[(who, "issue_notice", {"p_finding_ids": [1], "p_to_name": "O", "p_to_address": "A", "p_answer_by": "2999-12-31"},
+       status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404))],
+    *[(who, function, arguments, 404, None)
+      for who in ("root", "ada", "moe", "bob")
+      for function, arguments in (
+          ("serve_notice", {"p_id": 999, "p_served_on": "2025-06-01", "p_how": "post"}),
+          ("withdraw_notice", {"p_id": 999, "p_note": "n"}))],
     *[(who, "reinspect", {"p_inspection_id": 2, "p_date_visited": "2025-07-01"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404))],
     *[(who, "start_visit", {"p_inspection_id": 3}, status, None)

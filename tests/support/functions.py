@@ -22,6 +22,7 @@ DUE_SUMMARY = "get_due_summary"
 MOVE_FINDINGS = "move_findings"
 REGRADE_FINDING = "regrade_finding"
 REPORT_DEFECT = "report_defect"
+ISSUE_NOTICE = "issue_notice"
 REINSPECT = "reinspect"
 START_VISIT = "start_visit"
 CLOSE_VISIT = "close_visit"
@@ -53,6 +54,7 @@ VALID_CALLS = {
     MOVE_FINDINGS: {"p_finding_ids": [1], "p_to": "fixed"},
     REGRADE_FINDING: {"p_finding_id": 1, "p_severity": "low", "p_note": "n"},
     REPORT_DEFECT: {"p_building_id": 1, "p_description": "d", "p_severity": "low"},
+    ISSUE_NOTICE: {"p_finding_ids": [1], "p_to_name": "O", "p_to_address": "A", "p_answer_by": "2999-12-31"},
     REINSPECT: {"p_inspection_id": 2, "p_date_visited": "2025-06-01"},
     START_VISIT: {"p_inspection_id": 4},
     CLOSE_VISIT: {"p_inspection_id": 5, "p_status": "completed"},
