@@ -25,7 +25,8 @@ from inspections.reports.letter import Letter
 from inspections.reports.notices import NOUN
 from models import Notice
 from models.types import BIGINT
-from routes.reports.frozen_pages import accepted_media, frozen_response
+from routes.postgrest.preferences import MediaType
+from routes.reports.views import accepted_media, frozen_answer
 
 bp = Blueprint("letters", __name__, template_folder="templates")
 
@@ -56,16 +57,17 @@ def last_minute(due_at: str) -> str:
 @requires(Action.READ, Notice)
 def show_letter(caller: Caller, notice_id: str) -> Response:
     media = accepted_media()
-    return frozen_response(letter_content(caller, NOTICE_ID.deserialize(notice_id)), media)
+    return letter_answer(caller, NOTICE_ID.deserialize(notice_id), media)
 
 
-def letter_content(caller: Caller, notice_id: int) -> str:
-    """Return the content of a visible letter. Raise NoSuchRow."""
+def letter_answer(caller: Caller, notice_id: int, media: MediaType) -> Response:
+    """Return a visible letter. Raise NoSuchRow."""
+    columns = ("number", "content", "sha256")
     with reading() as transaction:
-        rows = read_rows(transaction, caller, Notice.__tablename__, ("content",), id=notice_id)
+        rows = read_rows(transaction, caller, Notice.__tablename__, columns, id=notice_id)
     if not rows:
         raise NoSuchRow(NOUN)
-    return str(rows[0]["content"])
+    return frozen_answer(media, **rows[0])
 
 
 RENDERERS["notice"] = render_letter

@@ -84,18 +84,28 @@ def chosen(name: str, parameter: Parameter) -> Any:
 @requires(Action.READ, IssuedReport)
 def show_issued_report(caller: Caller, report_id: str) -> Response:
     """Return what was frozen: the page with its images, or the content as canonical JSON. The bytes never change."""
-    representation.require_profiles(request.headers.get("Accept-Profile"))
-    media = parse_accept(request.headers.get("Accept"), REPORT)
+    media = accepted_media()
     with reading() as transaction:
         report = read_issued(transaction, caller, REPORT_ID.deserialize(report_id))
+    return frozen_answer(media, report.number, report.content, report.sha256, report.signature)
+
+
+def accepted_media() -> MediaType:
+    """Return what the request accepts: a page, or JSON."""
+    representation.require_profiles(request.headers.get("Accept-Profile"))
+    return parse_accept(request.headers.get("Accept"), REPORT)
+
+
+def frozen_answer(media: MediaType, number: str, content: str, sha256: str, signature: str | None = None) -> Response:
+    """Return the page of a frozen content with its images, or the content as canonical JSON."""
     if media is MediaType.HTML:
-        page = filled_page(json.loads(report.content), report.signature)
+        page = filled_page(json.loads(content), signature)
         style = PAGE_STYLE.search(page)
         answer = html_page(page, EMBEDDED, hash_of(style[1] if style is not None else ""))
     else:
-        text = f'{{"content":{report.content},"number":"{report.number}","sha256":"{report.sha256}"}}'
+        text = f'{{"content":{content},"number":"{number}","sha256":"{sha256}"}}'
         answer = respond(Representation(200, content_headers(media), text))
-    answer.set_etag(f"{report.sha256}-{media.name.lower()}")
+    answer.set_etag(f"{sha256}-{media.name.lower()}")
     answer.make_conditional(request)
     return answer
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from models.types import canonical_json
 from tests.conftest import ADA, MIA, Response, SetClock
 from tests.inspections.case_world import (
     AGAIN,
@@ -72,7 +73,7 @@ def withdraw(case: Callable, who: str = "ada", key: int = 1, note: str = "Wrong 
 
 
 def letter(case: Callable, key: int = 1) -> dict:
-    return case("ada").get(f"/reports/notices/{key}", accept="application/json").json
+    return case("ada").get(f"/reports/notices/{key}", accept="application/json").json["content"]
 
 
 def later(case: Callable, moment: str) -> None:
@@ -213,8 +214,13 @@ def test_content_is_what_the_hash_says(case: Callable) -> None:
     answer = issue(case, "mia", OPEN, 10)
 
     body = case("moe").get("/reports/notices/1", accept="application/json")
-    assert hashlib.sha256(body.text.encode()).hexdigest() == answer.json["sha256"]
-    content = body.json
+    content = body.json["content"]
+    assert hashlib.sha256(canonical_json(content).encode()).hexdigest() == answer.json["sha256"]
+    assert canonical_json(content) in body.text
+    assert {name: body.json[name] for name in ("number", "sha256")} == {
+        "number": NUMBER,
+        "sha256": answer.json["sha256"],
+    }
     assert sorted(content) == ["issued", "letter", "page", "thumbnails"]
     assert content["issued"] == {"number": NUMBER, "issued_at": MOMENT, "person": "Mia"}
     said = content["letter"]

@@ -24,7 +24,7 @@ from inspections.findings import may_report_defect, were_moved
 from models import FindingEvent, finding_move
 from models.finding_move import FINDING_STATUSES, UNRESOLVED, FindingMove
 from models.types import InvalidInput, read_date
-from models.vocabulary import FIXED, MADE, OPEN, REGRADED, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
+from models.vocabulary import FIXED, MADE, NOTIFIED, OPEN, REGRADED, REOPENED, VERIFICATIONS, VERIFIED, WAIVED
 from routes.console.components import lists, queries, records, row_choice
 from routes.console.components.error_pages import RowsRefused
 from routes.console.components.fields import Choice, Field, FormValues, choices, parameter_fields
@@ -78,7 +78,11 @@ DEFECT_FIELDS = tuple(parameter_fields(FUNCTIONS[FUNCTION].parameters).values())
 MOVES: Mapping[str, FindingMove] = finding_move.MOVE_OF_KIND
 """The moves by the kind of event that they add."""
 
-EVENT_WORDS: Mapping[str, str] = {MADE: "Found", **{kind: move.words for kind, move in MOVES.items()}}
+EVENT_WORDS: Mapping[str, str] = {
+    MADE: "Found",
+    **{kind: move.words for kind, move in MOVES.items()},
+    NOTIFIED: "Named in a letter",
+}
 """What happened, by the kind of an event."""
 
 
