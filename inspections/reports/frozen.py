@@ -33,7 +33,6 @@ SMALLER: Final = ((640, 65), (640, 45), (480, 45), (320, 45), (160, 45))
 """Widths and qualities, the best first, for a thumbnail that is too large."""
 PLACEHOLDER: Final = re.compile(r'src="(?:thumbnail:([0-9a-f]{64})|(signature:))"')
 """The source of an image. Escaped text has no quotation mark, so no name of a person can be one."""
-SIGNATURE_SOURCE: Final = "signature:"
 
 RENDERERS: Final[dict[str, Callable[..., str]]] = {}
 """By kind of a report, or `notice`: what renders its page. routes/ adds them, since the templates are there."""

@@ -361,6 +361,10 @@ CALLS: list[tuple] = [
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
     *[(who, "void_rows", {"p_table": "reports_lead", "p_ids": [1], "p_reason": "r"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
+    *[(who, "issue_report", {"p_inspection_id": 2, "p_kind": "findings", "p_signed_name": "S"}, status, None)
+      for who, status in (("root", 200), ("ada", 200), ("moe", 403), ("bob", 404), ("mia", 404))],
+    *[(who, "withdraw_report", {"p_id": 999, "p_note": "n"}, 404, None) for who in ("root", "ada", "moe", "bob")],
+    *[(who, "verify_report", {"p_number": "2026-000001"}, 200, None) for who in ("root", "ada", "moe", "bob")],
     *[(who, "report_gaps", {"p_inspection_id": 2, "p_rule": "VA"}, status, None)
       for who, status in (("root", 200), ("ada", 200), ("moe", 200), ("bob", 404), ("mia", 404))],
 ]  # fmt: skip

@@ -29,6 +29,8 @@ CLOSE_VISIT = "close_visit"
 LEAD_SUMMARY = "lead_summary"
 IMPORT_CSV = "import_csv"
 REPORT_GAPS = "report_gaps"
+ISSUE_REPORT = "issue_report"
+VERIFY_REPORT = "verify_report"
 # function -> arguments of a valid call by root
 VALID_CALLS = {
     DASHBOARD: {},
@@ -66,6 +68,8 @@ VALID_CALLS = {
         "p_dry_run": False,
     },
     REPORT_GAPS: {"p_inspection_id": 1, "p_rule": "federal"},
+    ISSUE_REPORT: {"p_inspection_id": 1, "p_kind": "findings", "p_signed_name": "Ines Vega"},
+    VERIFY_REPORT: {"p_number": "2026-000001"},
 }
 VOLATILE = tuple(name for name in VALID_CALLS if FUNCTIONS[name].is_volatile)
 STABLE = tuple(name for name in VALID_CALLS if name not in VOLATILE)
