@@ -21,6 +21,8 @@ class Notice(Model):
     tenant: ClassVar = "client_id"
     written_by_service: ClassVar = True
     expected_rows: ClassVar = 50_000
+    label: ClassVar = "Letter"
+    plural: ClassVar = "Letters"
     title_column: ClassVar = "number"
     list_order: ClassVar = "issued_at.desc"
     refusals: ClassVar = (held("{row}.building_id", "building_id"),)

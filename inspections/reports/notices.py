@@ -145,6 +145,26 @@ def require_letter(
 ) -> Letter:
     """Return the letter that a call asks for.
 
+    Raise NoSuchRow, PermissionDenied, LetterNotIssued or ReportTooLarge.
+    """
+    if (given["answer_by"] or "") < transaction.today.isoformat():
+        raise LetterNotIssued(
+            f"The answer is expected today, on {transaction.today.isoformat()}, or later.", "notices_answer_by_check"
+        )
+    letter = draft_letter(transaction, caller, finding_ids, given)
+    if (missing := missing_part(letter)) is not None:
+        raise LetterNotIssued(
+            "A letter needs the name and the address of its addressee, and the name of its sender.",
+            f"notices_{missing}_check: neither given nor known",
+        )
+    return letter
+
+
+def draft_letter(
+    transaction: Transaction, caller: Caller, finding_ids: Sequence[int], given: Mapping[str, str | None]
+) -> Letter:
+    """Return a letter that may lack an addressee, a sender or a day for the answer.
+
     Raise NoSuchRow unless the caller sees all findings, PermissionDenied, LetterNotIssued or ReportTooLarge.
     """
     ids = sorted(set(finding_ids))
@@ -162,17 +182,12 @@ def require_letter(
                 "A letter is about findings that are open or fixed.",
                 f"notices_status_check: finding {each['id']}: {each['status']}",
             )
-    if (given["answer_by"] or "") < transaction.today.isoformat():
-        raise LetterNotIssued(
-            f"The answer is expected today, on {transaction.today.isoformat()}, or later.", "notices_answer_by_check"
-        )
-    letter = read_letter(transaction, caller, rights[0][0], findings, **given)
-    if (missing := missing_part(letter)) is not None:
-        raise LetterNotIssued(
-            "A letter needs the name and the address of its addressee, and the name of its sender.",
-            f"notices_{missing}_check: neither given nor known",
-        )
-    return letter
+    return read_letter(transaction, caller, rights[0][0], findings, **given)
+
+
+def may_write_letter(transaction: Transaction, caller: Caller, finding_id: int) -> bool:
+    """Return whether the caller may write a letter about a visible finding."""
+    return any(is_allowed for _, is_allowed in rights_statement.all(transaction, caller, keys=[finding_id]))
 
 
 @prepared(Planner)
@@ -223,16 +238,22 @@ class NoticeState:
 
 def read_notice(transaction: Transaction, caller: Caller, right: str, notice_id: int) -> NoticeState:
     """Return a letter on which the caller has the right of a function. Raise NoSuchRow or PermissionDenied."""
-    row = notice_statement.one(transaction, caller, right, row_id=notice_id)
-    if row is None:
-        raise NoSuchRow(NOUN)
-    state = NoticeState(*row)
+    state = read_state(transaction, caller, right, notice_id)
     if not state.is_allowed:
         raise PermissionDenied(f"permission denied to {right} this letter")
     return state
 
 
-RIGHTS: Final = {"serve": SERVED_LETTERS, "withdraw": WITHDRAWN_LETTERS}
+def read_state(transaction: Transaction, caller: Caller, right: str, notice_id: int) -> NoticeState:
+    """Return a visible letter, and whether the caller has the right of a function on it. Raise NoSuchRow."""
+    row = notice_statement.one(transaction, caller, right, row_id=notice_id)
+    if row is None:
+        raise NoSuchRow(NOUN)
+    return NoticeState(*row)
+
+
+SERVE, WITHDRAW = "serve", "withdraw"
+RIGHTS: Final = {SERVE: SERVED_LETTERS, WITHDRAW: WITHDRAWN_LETTERS}
 
 
 @prepared(Planner)
@@ -265,7 +286,7 @@ def notice_statement(planner: Planner, right: str) -> Select:
 )
 def serve_notice(transaction: Transaction, caller: Caller, id: int, served_on: str, how: str) -> ServedNotice:  # noqa: A002
     """Record the service of a letter, once. Raise NoSuchRow, PermissionDenied or LetterNotServed."""
-    notice = read_notice(transaction, caller, "serve", id)
+    notice = read_notice(transaction, caller, SERVE, id)
     if notice.withdrawn_at is not None:
         raise LetterNotServed("The letter was withdrawn.", "notices_withdrawn_check")
     if notice.served_on is not None:
@@ -324,7 +345,7 @@ def count_from_service(transaction: Transaction, notice: NoticeState, served_on:
 )
 def withdraw_notice(transaction: Transaction, caller: Caller, id: int, note: str) -> WithdrawnNotice:  # noqa: A002
     """Withdraw a letter, once. Raise NoSuchRow, PermissionDenied or LetterNotWithdrawn."""
-    notice = read_notice(transaction, caller, "withdraw", id)
+    notice = read_notice(transaction, caller, WITHDRAW, id)
     if notice.withdrawn_at is not None:
         raise LetterNotWithdrawn("The letter is withdrawn already.", "notices_withdrawn_check")
     if not note.strip():

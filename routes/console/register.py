@@ -29,6 +29,7 @@ from routes.console.pages import (
     inspections,
     kiosk,
     lead,
+    letters,
     month,
     photographs,
     rows,
@@ -123,6 +124,11 @@ VIEWS: tuple[tuple[str, str, View], ...] = (
     ("GET", "/findings/move/<kind>", findings.show_move),
     ("POST", "/findings/move/<kind>", findings.submit_move),
     ("GET", "/findings/photographs", findings.show_photographs),
+    ("GET", "/findings/letter", letters.show_letter_form),
+    ("POST", "/findings/letter", letters.write_letter),
+    ("GET", "/notices/<int:key>/letter", letters.show_letter_page),
+    ("GET", "/notices/<int:key>/<any(serve, withdraw):step>", letters.show_step),
+    ("POST", "/notices/<int:key>/<any(serve, withdraw):step>", letters.submit_step),
     ("GET", "/buildings/<int:key>/defect", findings.show_defect),
     ("POST", "/buildings/<int:key>/defect", findings.submit_defect),
     # Schedules
@@ -169,6 +175,8 @@ OWN_VIEWS: dict[tuple[str, str], View] = {
     ("inspections", "/{key}"): inspections.show_inspection,
     ("inspectors", ""): lead.list_inspectors,
     ("inspectors", "/{key}"): users.show_inspector,
+    ("notices", ""): letters.list_letters,
+    ("notices", "/{key}"): letters.show_letter,
     ("schedules", "/{key}"): schedules.show_schedule,
     ("users", "/{key}"): users.show_user,
     ("xrf_instruments", ""): lead.list_instruments,
@@ -188,7 +196,7 @@ OWN_FORMS: dict[str, FormOf] = {
 }
 """The forms that have more than those of any table, by table."""
 
-for each in (audit_log, buildings, findings, inspections, lead, photographs, schedules, users):
+for each in (audit_log, buildings, findings, inspections, lead, letters, photographs, schedules, users):
     PRESENTATIONS.update(each.PRESENTATIONS)
 records.QUICK_FORMS.update({lead.CHECKS: lead.CHECK_ENTRY, lead.READINGS: lead.READING_ENTRY})
 

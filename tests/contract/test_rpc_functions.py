@@ -114,6 +114,8 @@ OPTIONAL = [
     ("assign_to_client_manager", "inspection_ids"),
     ("import_csv", "p_defaults"),
     ("import_csv", "p_dry_run"),
+    ("issue_notice", "p_to_name"),
+    ("issue_notice", "p_to_address"),
 ]
 REQUIRED = [
     (name, parameter)

@@ -67,6 +67,7 @@ GROUPS: Final = {
     "inspections": WORK,
     "findings": WORK,
     "schedules": WORK,
+    "notices": PLACES,
     "buildings": PLACES,
     "clients": PLACES,
     "users": PEOPLE,

@@ -49,6 +49,7 @@ from routes.console.components.template_filters import (
     moment,
     words,
 )
+from routes.console.pages.letters import bulk_links, letter_links
 from routes.console.pages.photographs import finding_photographs, insert_with_files, photographs_of_findings
 from routes.console.pages.rows import show_page
 from routes.console.session import auth
@@ -256,13 +257,14 @@ def findings_of_building(caller: Caller, row: Row, may_edit: bool) -> Section:
 
 def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]]:
     """Return the buttons of a finding's page."""
-    return [
+    moves = [
         (move.verb, console_url(f"/{NAME}/move/{kind}?ids={row['id']}&back=/{NAME}/{row['id']}"))
         for kind, move in MOVES.items()
         if row["status"] in move.sources
         and movable(caller, kind, [row["id"]])
         and (kind != VERIFIED or later_visits(caller, [row["id"]])[row["id"]])
     ]
+    return [*moves, *letter_links(caller, row)]
 
 
 def form_of(caller: Caller, kind: str, source: MultiDict[str, str]) -> tuple[list[int], FunctionForm]:
@@ -427,6 +429,7 @@ def list_findings(table: Table, caller: Caller) -> Response:
         for kind, move in MOVES.items()
         if policy.may_move_findings(caller.profile, kind)
     ]
+    bulk += bulk_links(caller)
     bulk.append((PRINT, console_url(f"/{NAME}/photographs")))
     rules = table_of("deadline_rules")
     links = [(rules.plural, console_url(rules.path))] if rules.permits(caller, Action.READ) else []
