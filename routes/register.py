@@ -7,7 +7,7 @@ from flask import Flask
 from access.decorators import check_guards
 from models import RESOURCES
 from routes import browser, calendar
-from routes.cli import commands, files
+from routes.cli import commands, files, retention
 from routes.console import register as console
 from routes.console.session.auth import FileFormHeads
 from routes.functions import rpc
@@ -55,7 +55,7 @@ def register(app: Flask) -> None:
     for bp in (lists.buckets, objects.bp, lists.bp, links.bp):
         app.register_blueprint(bp)
     app.extensions["walkthrough.uploads"] = uploads.UploadHeads(app, FileFormHeads(app).body_bytes_max)
-    for bp in (commands.bp, files.bp):
+    for bp in (commands.bp, files.bp, retention.bp):
         app.register_blueprint(bp)
     metrics.register_meters(app)
     check_guards(app)

@@ -201,12 +201,19 @@ def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Stat
     return WriteBuilder(database, name, UNRESTRICTED).insert(columns)
 
 
-def export_archive(transaction: Transaction) -> Iterator[str]:
-    """Yield the archive as text: the tables in the order of `archive_tables`, the rows in key order, one row a line."""
+RowsOf = Callable[[str], sa.ColumnElement[bool] | None]
+"""Returns the condition on the exported rows of a table; None for all."""
+
+
+def export_archive(transaction: Transaction, rows_of: RowsOf = lambda _: None) -> Iterator[str]:
+    """Yield the archive as text: the tables in the order of `archive_tables`, the rows in key order, one row a line.
+
+    `rows_of` chooses the rows.
+    """
     yield "{"
     for place, name in enumerate(archive_tables()):
         yield f'{"," if place else ""}\n "{name}": ['
-        for number, row in enumerate(json_rows(transaction, catalog().relations[name])):
+        for number, row in enumerate(json_rows(transaction, catalog().relations[name], rows_of(name))):
             yield f"{',' if number else ''}\n  {row}"
         yield "\n ]"
     yield "\n}\n"
@@ -226,12 +233,16 @@ def write_archive(transaction: Transaction, file: Path) -> None:
     sync(file.parent)
 
 
-def json_rows(transaction: Transaction, relation: Relation) -> Iterator[str]:
-    """Yield the rows of a table as JSON objects, in key order."""
+def json_rows(
+    transaction: Transaction, relation: Relation, condition: sa.ColumnElement[bool] | None = None
+) -> Iterator[str]:
+    """Yield the rows of a table as JSON objects, in key order. A condition has no parameters."""
     table = relation.table
     names = list(relation.attributes)
-    everything = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
-    statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
+    chosen = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
+    if condition is not None:
+        chosen = chosen.where(condition)
+    statement = str(chosen.compile(dialect=transaction.dialect.sa_dialect))
     kinds = [relation.table.c[name].type for name in names]
     accounts = account_fields(transaction) if relation.name == "users" else {}
     for rows in transaction.pages(statement, BATCH_ROWS):

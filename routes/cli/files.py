@@ -21,8 +21,10 @@ from engine.maintenance import backup, check, import_export
 from engine.maintenance import import_export as database_copy
 from engine.open import database, open_database, reading
 from engine.query.catalog import catalog
+from engine.query.write.row_layout import ID_MAX
 from engine.storage import file_copies
 from engine.storage.database import AlreadyServed, ServingLock, SqliteDatabase, is_served
+from inspections.client_export import write_client
 from inspections.files import store as copies
 from inspections.files.store import FileStore
 from models.types import BYTE_ORDER_MARK, Fault
@@ -120,8 +122,21 @@ def read_archive(text: str, table: str | None) -> tuple[object, PlaceOf]:
 
 @bp.cli.command("export", cls=RecoveryCommand)
 @click.argument("file", type=FILE, required=False)
-def export_file(file: Path | None) -> None:
-    """Write all data except secrets to FILE or to standard output. Equal data gives equal bytes."""
+@click.option("--client", "client_id", type=click.IntRange(1, ID_MAX), help="The client whose data to write.")
+@click.option("--files", "zip_file", type=FILE, help="The ZIP file of the client: rows, files, reports, letters.")
+def export_file(file: Path | None, client_id: int | None, zip_file: Path | None) -> None:
+    """Write all data except secrets to FILE or to standard output. Equal data gives equal bytes.
+
+    With --client ID --files OUT.zip, write all of one client: its rows and the shared ones that they name, the bytes
+    of its files, and its issued reports and letters as pages.
+    """
+    if client_id is not None or zip_file is not None:
+        export_client(client_id, zip_file, file)
+    else:
+        export_everything(file)
+
+
+def export_everything(file: Path | None) -> None:
     if file is None:
         require_output()
     else:
@@ -147,6 +162,25 @@ def export_file(file: Path | None) -> None:
         fail(f"{file}: {error.strerror}")
     except Fault as fault:
         fail(str(fault))
+
+
+def export_client(client_id: int | None, file: Path | None, other: Path | None) -> None:
+    if client_id is None or file is None or other is not None:
+        fail("--client ID and --files OUT.zip go together, without FILE")
+    require_separate_file(file)
+    if is_database(file):
+        fail(f"{file} is a database, and an export is a ZIP file: choose another name")
+    try:
+        with reading_all() as transaction:
+            missing = write_client(transaction, client_id, file_store(), file)
+    except (check.MaintenanceError, file_copies.UnsoundCopy) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"{file}: {error.strerror}")
+    except Fault as fault:
+        fail(str(fault))
+    warn_of_bytes([f"the bytes of {name} are missing" for name in missing])
+    print_result(f"{file}: {file.stat().st_size} bytes")
 
 
 def reading_all() -> AbstractContextManager[Transaction]:

@@ -36,10 +36,11 @@ def ref(number: int) -> str:
     return f"7b1c1c1e-0000-4000-8000-{number:012}"
 
 
-def report(number: int, visit: int, **values: object) -> dict:
+def report(key: int, visit: int, **values: object) -> dict:
     return {
-        "id": number, "inspection_id": visit, "client_id": 1, "kind": "findings", "number": f"2026-{number:06}",
-        "content": {"page": "<p>A report.</p>"}, "sha256": f"{number:064}", "signed_name": "Mia Marsh",
+        "id": key, "inspection_id": visit, "client_id": 1, "kind": "findings", "number": f"2026-{key:06}",
+        "content": {"page": "<p>A report.</p>", "thumbnails": {}}, "sha256": f"{key:064}",
+        "signed_name": "Mia Marsh",
         "issued_at": ISSUED_AT, **values,
     }  # fmt: skip
 
