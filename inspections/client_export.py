@@ -25,10 +25,12 @@ from models import (
     RESOURCES,
     CalibrationCheck,
     Client,
+    DeadlineRule,
     File,
     Inspection,
     Inspector,
     IssuedReport,
+    LeadStandard,
     Notice,
     ReportLead,
     Schedule,
@@ -39,6 +41,8 @@ from models import (
 from models.fields import TENANT_COLUMN
 from system import sync
 
+SHARED: Final = (LeadStandard, DeadlineRule)
+"""Tables whose rows without a client count for everybody."""
 ROWS: Final = "rows.json"
 ROWS_AT_ONCE: Final = 1_000
 
@@ -66,7 +70,7 @@ def rows_of_client(name: str, client_id: int) -> Condition:
         used = (ReportLead.__table__, CalibrationCheck.__table__)
         guns = sa.or_(*(columns.gun_id.in_(sa.select(each.c.gun_id).where(of(each, client))) for each in used))
         return sa.or_(own, sa.and_(columns[TENANT_COLUMN].is_(None), guns))
-    return sa.or_(own, columns[TENANT_COLUMN].is_(None)) if columns[TENANT_COLUMN].nullable else own
+    return sa.or_(own, columns[TENANT_COLUMN].is_(None)) if model in SHARED else own
 
 
 def of(table: Any, client: sa.ColumnElement[Any]) -> Condition:
