@@ -24,9 +24,9 @@ from engine.query.catalog import catalog
 from engine.query.write.row_layout import ID_MAX
 from engine.storage import file_copies
 from engine.storage.database import AlreadyServed, ServingLock, SqliteDatabase, is_served
-from inspections.client_export import write_client
 from inspections.files import store as copies
 from inspections.files.store import FileStore
+from inspections.reports.client_export import write_client
 from models.types import BYTE_ORDER_MARK, Fault
 from routes.cli.command import (
     DATABASE_ERROR,
