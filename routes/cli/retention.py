@@ -19,7 +19,7 @@ bp = Blueprint("retention_commands", __name__, cli_group=None)
 @bp.cli.command("purge", cls=Command)
 @click.option("--before", required=True, type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="A day: 2023-01-31.")
 @click.option("--yes", "is_confirmed", is_flag=True, help="Remove without asking.")
-def purge(before: datetime.datetime, is_confirmed: bool) -> None:
+def purge_command(before: datetime.datetime, is_confirmed: bool) -> None:
     """Remove the visits before DATE with their records, files and reports, and letters without findings.
 
     It says first what it removes, and asks. DATE is at most today less RETENTION_YEARS. A visit stays while its
