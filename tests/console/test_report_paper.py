@@ -68,14 +68,17 @@ def test_lead_report_prints_every_reading(open_page: Callable, rows: None, tmp_p
     assert all("Substrate" in sheet for sheet in sheets if "row-" in sheet)
     assert "Incomplete" in sheets[0]
     assert "Signature" in text
+    assert [sheet.count("Draft") for sheet in sheets] == [1] * len(sheets)
     assert "Print this page" not in text
     assert [int(each) for each in re.findall(r"(\d+) / \d+\s*$", text, re.MULTILINE)] == [*range(1, len(sheets) + 1)]
 
 
 @pytest.mark.parametrize("size", ["A4", "Letter"])
 def test_findings_report_prints_every_finding(open_page: Callable, rows: None, tmp_path: Path, size: str) -> None:
-    text = "\n".join(printed(open_page, tmp_path, "findings", size))
+    sheets = printed(open_page, tmp_path, "findings", size)
+    text = "\n".join(sheets)
 
+    assert [sheet.count("Draft") for sheet in sheets] == [1] * len(sheets)
     expected = [*range(1, FINDINGS, 2), *range(0, FINDINGS, 2)]
     assert [int(each) for each in re.findall(r"row-(\d{3})", text)] == expected
     assert text.count("Ω") == len(LONG_WORD)
@@ -101,3 +104,22 @@ def test_report_fits_the_screen(open_page: Callable, rows: None, width: int) -> 
     page.goto(f"/console/inspections/{KEY}/report?kind=lead")
 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_issued_report_prints_without_a_draft_and_with_its_signature(
+    open_page: Callable, service: Service, rows: None, tmp_path: Path
+) -> None:
+    said = {"p_inspection_id": KEY, "p_kind": "findings", "p_signed_name": "Ines Park"}
+    made = httpx.post(f"{service.url}/rpc/issue_report", headers=HEADS, json=said)
+    assert made.status_code == 200, made.text
+    address = f"{service.url}/reports/issued/{made.json()['id']}"
+    frozen = httpx.get(address, headers={**HEADS, "Accept": "text/html"})
+    (tmp_path / "report.html").write_bytes(frozen.content)
+    page = open_page("root", size=DESK)
+
+    page.goto((tmp_path / "report.html").as_uri())
+    text = "\n".join(print_page(page, "Letter", tmp_path))
+
+    assert "Draft" not in text
+    assert f"Report {made.json()['number']}, issued" in text
+    assert re.search(r"Ines Park\s+20\d\d-\d\d-\d\d\s+Signed by Ines Park\s+Date", text)
