@@ -429,6 +429,20 @@ def test_deadline_counts_again_after_a_withdrawal(case: Callable) -> None:
     assert due_dates(case)[10] == "2026-12-05T23:59:59+00:00"
 
 
+def test_deadline_counts_from_service_after_the_report_of_the_visit(world: Callable) -> None:
+    """The lock of an issued report keeps what was found, not its deadline."""
+    made = rows()
+    made["findings"] += [finding(12, 1940, severity="severe")]
+    made["inspections"].append(inspection(1940, 1, "failed", YESTERDAY))
+    case = world(made, MOMENT)
+    issued = {"p_inspection_id": 1940, "p_kind": "findings", "p_signed_name": "Ines"}
+    assert case("ada").rpc("issue_report", issued).status == 200
+    assert issue(case, "ada", 12).status == 200
+
+    assert serve(case).json["deadlines"] == 1
+    assert due_dates(case)[12] == "2026-11-30T23:59:59+00:00"
+
+
 # Withdrawal, and what stays
 
 
