@@ -84,12 +84,14 @@ def show_letter_form(caller: Caller) -> Response:
         ids = chosen_ids(request.args)
         if not ids:
             return ask_for_ticks(back, "finding", VERB)
+        if not policy.may_issue_letters(caller.profile):
+            raise policy.PermissionDenied(f"permission denied for function {ISSUE}")
         with reading() as transaction:
             given = dict.fromkeys(("to_name", "to_address", "answer_by"))
             letter = draft_letter(transaction, caller, ids, given)
     except NoSuchRow as fault:
         raise UnknownPath from fault
-    except (InvalidInput, LimitExceeded, LetterNotIssued, PermissionDenied) as fault:
+    except (InvalidInput, LimitExceeded, LetterNotIssued) as fault:
         return ask_for_ticks(back, "finding", VERB, fault)
     typed = {"to_name": letter.to_name, "to_address": letter.to_address}
     return letter_form(ids, request.args).page(FormValues(typed))
