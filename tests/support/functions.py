@@ -92,9 +92,9 @@ def with_or_without_prefix(arguments: dict, p: bool) -> dict:
 
 
 def result_of(response: Response) -> object:
-    """Return the result without `generated_at`, and without the ids and the hash of what is new."""
+    """Return the result without its times, and without the ids and the hash of what is new."""
     body = response.json
-    changing = ("generated_at", "inspection_id", "finding_id", "id", "sha256")
+    changing = ("generated_at", "issued_at", "inspection_id", "finding_id", "id", "sha256")
     return {k: v for k, v in body.items() if k not in changing} if isinstance(body, dict) else body
 
 
