@@ -72,10 +72,11 @@ def thumbnails_of(files: Iterable[ReportedFile]) -> dict[str, str]:
     """
     store = STORES["files"]()
     found: dict[str, str] = {}
+    left = THUMBNAILS_MAX
     for file in files:
         if file.sha256 not in found:
-            made = sum(map(bool, found.values())) < THUMBNAILS_MAX and file.mimetype in FORMATS
-            found[file.sha256] = small_thumbnail(store, file) if made else ""
+            found[file.sha256] = small_thumbnail(store, file) if left and file.mimetype in FORMATS else ""
+            left -= bool(found[file.sha256])
     return found
 
 

@@ -1,14 +1,17 @@
 """The content of issued reports is the same text after an export with an import, and after a copy to either engine."""
 
+import io
 import json
 import pathlib
+import random
 
 import pytest
+from PIL import Image
 
 from engine.open import database
 from engine.query.statement import UNRESTRICTED
 from engine.rows import insert_rows, read_rows
-from inspections.reports.frozen import canonical_json, filled_page, next_number, sha256_of
+from inspections.reports.frozen import canonical_json, filled_page, next_number, reduced, sha256_of
 from models.types import JSON, InvalidInput
 from tests.support import databases
 from tests.support.applications import open_app
@@ -129,3 +132,17 @@ def test_page_is_filled_in_attributes_only() -> None:
 def test_filters_refuse_json() -> None:
     with pytest.raises(InvalidInput):
         JSON.read_text("{}")
+
+
+@pytest.mark.parametrize("size", [(640, 480), (640, 2_560), (1, 1)])
+def test_thumbnails_have_at_most_40_kib(size: tuple[int, int]) -> None:
+    noise = Image.frombytes("RGB", size, random.Random(1).randbytes(size[0] * size[1] * 3))
+    made = io.BytesIO()
+    noise.save(made, "JPEG", quality=90)
+
+    small = reduced(made.getvalue())
+
+    assert len(small) <= 40 << 10
+    assert (small == made.getvalue()) == (len(made.getvalue()) <= 40 << 10)
+    with Image.open(io.BytesIO(small)) as image:
+        assert image.size[0] / image.size[1] == pytest.approx(size[0] / size[1], rel=0.02)
