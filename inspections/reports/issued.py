@@ -79,6 +79,12 @@ def withdraw_report(transaction: Transaction, caller: Caller, id: int, note: str
     return WithdrawnReport(id, number, transaction.now)
 
 
+def may_withdraw(transaction: Transaction, caller: Caller, report_id: int) -> bool:
+    """Return whether the caller reads and may withdraw a report that is not withdrawn yet."""
+    row = report_statement.one(transaction, caller, row_id=report_id)
+    return row is not None and bool(row[2]) and row[1] is None
+
+
 @prepared(Planner)
 def report_statement(planner: Planner) -> Select:
     """Return the query for number, time of withdrawal, and whether the caller withdraws one visible report."""

@@ -32,6 +32,7 @@ from routes.console.pages import (
     letters,
     month,
     photographs,
+    reports,
     rows,
     schedules,
     sign_in,
@@ -107,7 +108,13 @@ VIEWS: tuple[tuple[str, str, View], ...] = (
     ("GET", "/inspectors/<int:key>/hand_over", inspections.show_hand_over),
     ("POST", "/inspectors/<int:key>/hand_over", inspections.preview_hand_over),
     ("POST", "/inspections/<int:key>/status", inspections.update_status),
-    ("GET", "/inspections/<int:key>/report", inspections.show_report),
+    ("GET", "/inspections/<int:key>/report", reports.show_report),
+    ("GET", "/inspections/<int:key>/issue", reports.show_issue),
+    ("POST", "/inspections/<int:key>/issue", reports.submit_issue),
+    ("GET", "/issued_reports/<int:key>/page", reports.show_frozen_page),
+    ("GET", "/issued_reports/<int:key>/withdraw", reports.show_withdraw),
+    ("POST", "/issued_reports/<int:key>/withdraw", reports.submit_withdraw),
+    ("GET", "/verify", reports.verify),
     ("POST", "/inspections/<int:key>/take_back", visits.take_back),
     *(
         (method, f"/inspections/<int:key>/{function}", view)
@@ -175,6 +182,9 @@ OWN_VIEWS: dict[tuple[str, str], View] = {
     ("inspections", "/{key}"): inspections.show_inspection,
     ("inspectors", ""): lead.list_inspectors,
     ("inspectors", "/{key}"): users.show_inspector,
+    ("issued_reports", ""): reports.list_reports,
+    ("issued_reports", ".csv"): reports.download_reports,
+    ("issued_reports", "/{key}"): reports.show_issued_report,
     ("notices", ""): letters.list_letters,
     ("notices", "/{key}"): letters.show_letter,
     ("schedules", "/{key}"): schedules.show_schedule,
@@ -196,7 +206,7 @@ OWN_FORMS: dict[str, FormOf] = {
 }
 """The forms that have more than those of any table, by table."""
 
-for each in (audit_log, buildings, findings, inspections, lead, letters, photographs, schedules, users):
+for each in (audit_log, buildings, findings, inspections, lead, letters, photographs, reports, schedules, users):
     PRESENTATIONS.update(each.PRESENTATIONS)
 records.QUICK_FORMS.update({lead.CHECKS: lead.CHECK_ENTRY, lead.READINGS: lead.READING_ENTRY})
 

@@ -94,7 +94,11 @@ def show_rows(table: Table, caller: Caller, rows: list[Row], without: str = "") 
     prepare_rows(table, caller, rows)
     columns = [each for each in table.listed(caller) if each.name != without]
     narrow = table.narrow(columns)
-    headings = [Heading(label_of(each), kind_of(table, each, narrow), sort_column(table, each)) for each in columns]
+    labels = table.presentation.labels
+    headings = [
+        Heading(labels.get(each.name) or label_of(each), kind_of(table, each, narrow), sort_column(table, each))
+        for each in columns
+    ]
     has_link = bool(headings) and headings[0].sort == table.title_column
     if not has_link:
         kind = "wide" if without else ""
@@ -195,6 +199,8 @@ def value_cells(table: Table, caller: Caller, attribute: Attribute) -> CellOf:
     if own := table.presentation.cells.get(column):
         printed = table.presentation.printed.get(column)
         return lambda row: Cell(*own(row), printed=printed(row) if printed else "")
+    if state := table.presentation.states.get(column):
+        return lambda row: state_cell(*state(row))
     if column in table.references:
         shown = reference_cells(caller, table.references[column])
         return lambda row: shown(row) if row.get(column) is not None else Cell("–")
@@ -209,6 +215,10 @@ def value_cells(table: Table, caller: Caller, attribute: Attribute) -> CellOf:
         return Cell(words(str(value)) if value in known else text(value))
 
     return write
+
+
+def state_cell(text: str, badge: str) -> Cell:
+    return Cell(text, badge=badge)
 
 
 def badge_cells(column: str, known: Sequence[str], none: str) -> CellOf:
@@ -256,7 +266,7 @@ def page_lines(table: Table, caller: Caller, row: Row) -> list[tuple[str, Cell]]
     return [
         ("Number" if each.name == "id" else label_of(each), page_cell(table, caller, each, row))
         for each in table.relation.attributes.values()
-        if each.name not in skipped
+        if each.name not in skipped and each.name in table.shown_columns
     ]
 
 

@@ -83,6 +83,8 @@ FIELDS_OF_FAULTS: Final[dict[type[Fault], tuple[str, ...]]] = {
     faults.ResultInFuture: ("date_visited",),
     faults.ReasonRequired: ("reason",),
     faults.BuildingClosed: ("ended_on",),
+    faults.ReportHasGaps: ("gaps_reason",),
+    faults.InvalidSignature: ("signature_png",),
     faults.ReinspectionTooEarly: ("reinspect_on", "date_visited"),
 }
 """The form fields at which a fault is shown: the first that the form has. Other faults stand above the fields."""
@@ -223,6 +225,10 @@ FAULT_MESSAGES: Final[dict[type[Fault], str]] = {
     BodyTooLarge: "The form or its file is too large.",
     RowDenied: "You are not allowed to make this change.",
     faults.FileDenied: "You are not allowed to make this change.",
+    faults.ReportIssued: "The visit has a report of this kind. An administrator may withdraw it.",
+    faults.ReportHasGaps: "Say why the report is issued although something is missing. The report prints it.",
+    faults.InvalidSignature: "The drawing is too large, or no picture. Clear it, and draw it again.",
+    faults.PhotographsChanged: "The photographs of the visit were changed meanwhile. Submit the form again.",
     ForeignKeyViolation: "Other records depend on it, or a record that it refers to does not exist.",
 }
 

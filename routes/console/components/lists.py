@@ -363,9 +363,9 @@ def download(table: Table, caller: Caller, more: MoreFilters = NO_FILTERS) -> Re
 
 
 def file_columns(table: Table) -> str:
-    """Return `select=` for every column of a table, each reference with the title of its row."""
+    """Return `select=` for the columns of a table, each reference with the title of its row."""
     columns: list[str] = []
-    for name in table.relation.attributes:
+    for name in table.shown_columns:
         columns.append(name)
         if reference := table.references.get(name):
             title = f"{title_name(name)}:{reference.table.title_column}"

@@ -58,6 +58,7 @@ STATIC_FILES: Final = {
     "shortcuts.js": "text/javascript; charset=utf-8",
     "suggestions.js": "text/javascript; charset=utf-8",
     "imports.js": "text/javascript; charset=utf-8",
+    "signature.js": "text/javascript; charset=utf-8",
     "uploads.js": "text/javascript; charset=utf-8",
     "kiosk_sign_in.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",

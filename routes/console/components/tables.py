@@ -65,6 +65,10 @@ class Presentation:
     """By reference: the order of the list by it, if that is not by the title of its row."""
     cells: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
     """By column: the text and the URL of a row's value."""
+    states: Mapping[str, Callable[[Row], tuple[str, str]]] = field(default_factory=dict)
+    """By column: the text and the badge of a row's value."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """By column: the heading of the list, if that is not the label of the column."""
     printed: Mapping[str, Callable[[Row], str]] = field(default_factory=dict)
     """By column of `cells`: what paper shows after a row's text, or an empty text."""
     hidden: tuple[str, ...] = ()
@@ -187,6 +191,16 @@ class Table:
         """Return `select=` for these columns, the title columns and the referred rows."""
         embeds = [each.select() for each in self.references.values()]
         return ",".join((columns, *embeds, *self.presentation.title_embeds))
+
+    @cached_property
+    def shown_columns(self) -> tuple[str, ...]:
+        """The columns that pages and files have. The large ones that the audit log leaves out are not among them."""
+        return tuple(each.name for each in self.relation.attributes.values() if each.info.logged)
+
+    @property
+    def page_select(self) -> str:
+        """Return `select=` for the page of a row."""
+        return self.select(",".join(self.shown_columns))
 
     @property
     def title_select(self) -> str:

@@ -22,10 +22,6 @@ from access.roles import GrantKind
 from access.session import current_time
 from engine.open import local_day, writing
 from engine.query.statement import Action
-from inspections.faults import NoSuchRow
-from inspections.files.thumbnails import FORMATS
-from inspections.reports.content import FINDINGS_REPORT, LEAD_REPORT, LeadReport, ReportedFile
-from inspections.reports.reports import FEDERAL, RULES
 from models import Inspection
 from models.types import BIGINT, DATE, InvalidInput
 from models.vocabulary import CANCELLED, COMPLETED, IN_PROGRESS, INSPECTION_STATUSES, INSPECTION_TYPES, SCHEDULED
@@ -57,15 +53,16 @@ from routes.console.components.template_filters import (
     type_cell,
 )
 from routes.console.pages.grants import readers_section
-from routes.console.pages.lead import expects_readings, lead_section
+from routes.console.pages.lead import lead_section
 from routes.console.pages.photographs import inspection_photographs
+from routes.console.pages.reports import NAME as REPORTS
+from routes.console.pages.reports import has_reports, is_locked, report_section
 from routes.console.pages.rows import show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
 from routes.console.session.urls import console_url
 from routes.http.faults import UnknownPath
 from routes.postgrest.lexer import LimitExceeded
-from routes.reports.views import IMAGE_WIDTH, report_page, requested_report
 
 NAME, MONTH = "inspections", "month"
 
@@ -288,35 +285,6 @@ def parse_edits(texts: list[str]) -> Edits:
     return edits
 
 
-NAMES = {LEAD_REPORT: "Lead report", FINDINGS_REPORT: "Findings report"}
-
-
-def report_links(key: int, kinds: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(NAMES[each], console_url(f"/inspections/{key}/report?kind={each}")) for each in kinds]
-
-
-def image_url(file: ReportedFile) -> str:
-    """Return the URL of a photograph in the console; an empty text for a document."""
-    return console_url(f"/files/{file.id}/thumbnail/{IMAGE_WIDTH}") if file.mimetype in FORMATS else ""
-
-
-@auth.requires(Action.READ, Inspection)
-def show_report(caller: Caller, key: int) -> Response:
-    """Show a report with links to the inspection and to the reports by the other rules."""
-    try:
-        report = requested_report(caller, str(key))
-    except NoSuchRow as fault:
-        raise UnknownPath from fault
-    links = [("Inspection", console_url(f"/inspections/{key}"))]
-    if isinstance(report, LeadReport):
-        [(_, url)] = report_links(key, (LEAD_REPORT,))
-        names = [(each.capitalize() if each == FEDERAL else each, each) for each in RULES if each != report.rule]
-        links += [(f"{name} rule", f"{url}&rule={rule}") for name, rule in names]
-    response = report_page(report, links, image_url, "'self'")
-    response.headers["Vary"] = "Cookie"
-    return response
-
-
 OPEN_STATUSES = f"in.({SCHEDULED},{IN_PROGRESS})"
 FIRST_VIEW = f"status={OPEN_STATUSES}&{IN_USE}"
 OPEN_PART: Part = ((("status", OPEN_STATUSES),), "date_visited.asc,id.asc")
@@ -409,13 +377,6 @@ def status_section(caller: Caller, row: Row, may_edit: bool) -> Section | None:
     }
 
 
-def report_section(caller: Caller, row: Row, may_edit: bool) -> Section:
-    """Return the links to the reports of an inspection."""
-    kinds = (LEAD_REPORT, FINDINGS_REPORT) if expects_readings(caller, row) else (FINDINGS_REPORT,)
-    links = report_links(row["id"], kinds)
-    return "inspection_reports.html", {"first": True, "tab": ("report", "Report", 0), "links": links}
-
-
 # The form that changes only the status
 
 
@@ -444,6 +405,11 @@ def month_url(query: ListQuery, day: datetime.date | None = None) -> str:
     return console_url(f"/{NAME}/{MONTH}?{'&'.join(filter(None, (*parts, filters)))}".rstrip("?"))
 
 
+def report_links() -> list[Link]:
+    table = table_of(REPORTS)
+    return [(table.plural, console_url(f"{table.path}?{table.presentation.first_view}"))]
+
+
 def list_inspections(table: Table, caller: Caller) -> Response:
     return list_page(
         table,
@@ -451,7 +417,7 @@ def list_inspections(table: Table, caller: Caller) -> Response:
         more=inspection_filters(caller),
         views=views(),
         offers=narrower,
-        actions=lambda query: [("Month", month_url(query))],
+        actions=lambda query: [("Month", month_url(query)), *report_links()],
         bulk=change_buttons(caller),
         bulk_action=Action.UPDATE,
     )
@@ -469,6 +435,8 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         sections=(visit_section, lead_section, inspection_photographs, report_section),
         aside=(status_section, readers_section(GrantKind.INSPECTION)),
         may_add=lambda caller, row: queries.records_visit(caller, row["id"]),
+        is_locked=is_locked,
+        stays=has_reports,
         links=[("Why can I see this?", console_url(f"/why?kind=inspection&key={key}"))],
     )
 

@@ -47,6 +47,7 @@ def show_page(
     actions: Callable[[Caller, Row, bool], list[Link]] = lambda caller, row, may_edit: [],
     links: Sequence[Link] = (),
     may_add: Callable[[Caller, Row], bool] = lambda caller, row: False,
+    is_locked: Callable[[Caller, Row], bool] = lambda caller, row: False,
     stays: Callable[[Caller, Row], bool] = lambda caller, row: False,
 ) -> Response:
     """Return the page of a row.
@@ -54,14 +55,18 @@ def show_page(
     `sections` are parts of the page, `actions` its buttons, and `links` are at its foot. With parts `aside`, these,
     the values of the row and its related rows are behind one line. The last argument of a section and of `actions` is
     whether the caller may edit the row. `may_add` is whether a caller who may not edit the row may add rows that refer
-    to it. `stays` is whether a rule refuses the deletion of the row.
+    to it. `is_locked` is whether a rule refuses the changes of the row, and `stays` whether it refuses its deletion.
     """
-    row = queries.first_row(caller, table.name, f"select={table.select('*')}&{table.filters(key)}")
+    row = queries.first_row(caller, table.name, f"select={table.page_select}&{table.filters(key)}")
     if row is None:
         raise UnknownPath
     prepare_rows(table, caller, [row])
     filters = table.filters(key)
-    may_edit = table.permits(caller, Action.UPDATE) and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
+    may_edit = (
+        table.permits(caller, Action.UPDATE)
+        and queries.is_permitted(caller, Action.UPDATE, table.name, filters)
+        and not is_locked(caller, row)
+    )
     adds = may_edit or may_add(caller, row)
     whole = reference_cells(caller, table.parent)(row) if table.parent is not None else None
     found = [section(caller, row, may_edit) for section in sections]

@@ -29,7 +29,7 @@ SAVED_COOKIE: Final = "walkthrough_saved"
 SAVED_SECONDS: Final = 60
 SECRET_WORDS: Final = ("password", "token", "csrf")
 DEVICE_NUMBER: Final = re.compile("[0-9a-f]{1,32}")
-HIDDEN_FIELDS: Final = ("submission", "seen", "ids", "back", "visit")
+HIDDEN_FIELDS: Final = ("submission", "seen", "ids", "back", "visit", "signature_png")
 
 Pairs = list[tuple[str, str]]
 
