@@ -193,7 +193,7 @@ def test_page_of_a_visit_is_locked_until_the_withdrawal(browse: Callable, api: C
     [row] = rows_of(api)
 
     page = ada.page(VISIT)
-    assert f"Locked by <a href=\"/console/issued_reports/{row['id']}/page\">findings report {row['number']}</a>" in page
+    assert f'Locked by <a href="/console/issued_reports/{row["id"]}/page">findings report {row["number"]}</a>' in page
     assert [each for each in ways if f'"{each}"' in page] == []
     assert "Take the result back" not in page
 

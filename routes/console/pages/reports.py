@@ -242,7 +242,7 @@ def issuable(caller: Caller, key: int, kind: str, rule: str | None) -> tuple[Ins
 def issue_fields(kind: str, *, has_gaps: bool) -> list[Field]:
     shown = fields.parameter_fields(FUNCTIONS[ISSUE].parameters)
     rules = tuple(Choice(each, each.capitalize() if each == FEDERAL else each) for each in RULES)
-    rule = [replace(shown["p_rule"], required=True, choices=rules)] if kind == LEAD_REPORT else []
+    rule = [replace(shown["p_rule"], required=True, choices=rules, hint="")] if kind == LEAD_REPORT else []
     reason = [replace(shown["p_gaps_reason"], required=True)] if has_gaps else []
     return [*rule, replace(shown["p_signed_name"], characters_max=NAME_CHARACTERS_MAX), *reason]
 
