@@ -263,6 +263,7 @@ def move_links(caller: Caller, row: Row, may_edit: bool) -> list[tuple[str, str]
         if row["status"] in move.sources
         and movable(caller, kind, [row["id"]])
         and (kind != VERIFIED or later_visits(caller, [row["id"]])[row["id"]])
+        and not (kind == REGRADED and queries.is_reported(row["inspection_id"]))
     ]
     return [*moves, *letter_links(caller, row)]
 

@@ -56,7 +56,7 @@ from routes.console.pages.grants import readers_section
 from routes.console.pages.lead import lead_section
 from routes.console.pages.photographs import inspection_photographs
 from routes.console.pages.reports import NAME as REPORTS
-from routes.console.pages.reports import has_reports, is_locked, report_section
+from routes.console.pages.reports import has_reports, report_section
 from routes.console.pages.rows import show_page
 from routes.console.pages.visits import visit_section
 from routes.console.session import auth
@@ -435,7 +435,7 @@ def show_inspection(table: Table, caller: Caller, key: int) -> Response:
         sections=(visit_section, lead_section, inspection_photographs, report_section),
         aside=(status_section, readers_section(GrantKind.INSPECTION)),
         may_add=lambda caller, row: queries.records_visit(caller, row["id"]),
-        is_locked=is_locked,
+        is_locked=lambda caller, row: queries.is_reported(row["id"]),
         stays=has_reports,
         links=[("Why can I see this?", console_url(f"/why?kind=inspection&key={key}"))],
     )

@@ -34,7 +34,7 @@ from routes.console.components.page import redirect_to, render_page
 from routes.console.components.queries import once
 from routes.console.components.records import FunctionForm, save
 from routes.console.components.tables import Presentation, Row, Section, Table, table_of
-from routes.console.components.template_filters import day, moment
+from routes.console.components.template_filters import day, isolated, moment, name
 from routes.console.pages.lead import expects_readings
 from routes.console.pages.rows import show_page
 from routes.console.session import auth
@@ -123,9 +123,9 @@ def find_reports(caller: Caller, filters: str) -> list[ShownReport]:
 
 def shown_report(caller: Caller, row: Row, names: dict[str, str]) -> ShownReport:
     issuer, withdrawer = (names.get(row[each] or "", "another user") for each in ("issued_by", "withdrawn_by"))
-    parts = [f"Issued on {moment(row['issued_at'])} by {issuer}. Signed by {fields.as_text(row['signed_name'])}."]
+    parts = [f"Issued on {moment(row['issued_at'])} by {issuer}. Signed by {name(row['signed_name'])}."]
     if row["withdrawn_at"] is not None:
-        parts.append(f"Withdrawn on {moment(row['withdrawn_at'])} by {withdrawer}: {row['withdrawn_note']}")
+        parts.append(f"Withdrawn on {moment(row['withdrawn_at'])} by {withdrawer}: {isolated(row['withdrawn_note'])}")
     if row["replaced_by"] is not None:
         parts.append(f"Replaced by {row['replaced_by']}.")
     url, visit = console_url(f"/{NAME}/{row['id']}"), row[VISITS]
@@ -183,10 +183,6 @@ def reports_of(caller: Caller, row: Row) -> list[ShownReport]:
 def locking_reports(caller: Caller, row: Row) -> list[ShownReport]:
     """Return the reports that lock the rows of an inspection: those that are not withdrawn."""
     return [each for each in reports_of(caller, row) if each.row["withdrawn_at"] is None]
-
-
-def is_locked(caller: Caller, row: Row) -> bool:
-    return bool(locking_reports(caller, row))
 
 
 def has_reports(caller: Caller, row: Row) -> bool:

@@ -43,7 +43,7 @@ from routes.console.components.template_filters import (
     status,
 )
 from routes.console.pages.findings import findings_of_case
-from routes.console.pages.reports import is_locked, issue_links, locking_reports
+from routes.console.pages.reports import issue_links, locking_reports
 from routes.console.pages.schedules import due_text
 from routes.console.session import auth
 from routes.console.session.urls import console_url
@@ -172,7 +172,7 @@ def visit_section(caller: Caller, row: Row, may_edit: bool) -> Section:
         "close": closing_entry_form(caller, row, case) if CLOSE in dict(forms) else None,
         "findings": listed,
         "has_more": has_more,
-        "quick": quick_entry(table_of("findings"), caller, row) if adds_findings(caller, row) else None,
+        "quick": quick_entry(table_of("findings"), caller, row) if queries.records_visit(caller, row["id"]) else None,
         "closing": closing_text(caller, row, closing),
         "take_back": may_take_back(row, plan, closing, may_edit),
         "locks": locking_reports(caller, row),
@@ -194,11 +194,6 @@ def closing_entry_form(caller: Caller, row: Row, case: list[Row]) -> dict[str, o
         "values": FormValues({"date_visited": str(local_day(current_time()))}),
         "warning": warning,
     }
-
-
-def adds_findings(caller: Caller, row: Row) -> bool:
-    """Return whether the page has the entry of findings. That of a closed visit has it for administrators only."""
-    return queries.records_visit(caller, row["id"]) and not is_locked(caller, row)
 
 
 def due_link(plan: Row | None) -> tuple[str, str] | None:
