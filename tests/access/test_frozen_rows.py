@@ -1,6 +1,6 @@
 """Who reads issued reports and letters, written by hand, in lists, by their keys, in counts and in embeds.
 
-    report  1 inspection 1    2 inspection 7    3 inspection 3    4 inspection 8    5 inspection 5
+    report  1 inspection 1    2 inspection 6    3 inspection 3    4 inspection 8    5 inspection 5
             6 inspection 5, issued for client 2, which had the building then
     letter  1 building 1      2 building 4      3 building 5      4 building 2
             5 building 3, of client 2, which had it then
@@ -14,19 +14,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.conftest import DATASET, ids
-from tests.support.frozen_rows import issued_report_row, notice_row
+from tests.support.frozen_rows import cast_rows
 
-WORLD = {
-    **json.loads(DATASET.read_text()),
-    "issued_reports": [
-        issued_report_row(id_, inspection_id, client_id)
-        for id_, inspection_id, client_id in ((1, 1, 1), (2, 7, 2), (3, 3, 1), (4, 8, 2), (5, 5, 1), (6, 5, 2))
-    ],
-    "notices": [
-        notice_row(id_, building_id, client_id)
-        for id_, building_id, client_id in ((1, 1, 1), (2, 4, 2), (3, 5, 2), (4, 2, 1), (5, 3, 2))
-    ],
-}
+WORLD = {**json.loads(DATASET.read_text()), **cast_rows()}
 REPORTS = {
     "root": {1, 2, 3, 4, 5, 6},
     "service": {1, 2, 3, 4, 5, 6},

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.query.catalog import catalog
 from engine.storage.sqlite import driver
-from models.types import BOOLEAN
+from models.types import BOOLEAN, JSON, canonical_json
 from tests.support import databases, oracle
 from tests.support.columns import COLUMNS, MODELLED_TABLES
 
@@ -19,7 +19,8 @@ NOW = "2025-06-15T12:00:00+00:00"
 LAST_ID = 100_000  # the last assigned id in every world
 SEQUENCED_TABLES = (
     "clients", "inspectors", "buildings", "inspections", "reports_lead", "calibration_checks", "xrf_instruments",
-    "xrf_limits", "lead_standards", "schedules", "deadline_rules", "findings", "finding_events",
+    "xrf_limits", "lead_standards", "schedules", "deadline_rules", "findings", "finding_events", "issued_reports",
+    "notices",
 )  # fmt: skip
 SIGN_IN_TABLES = ("attempts", "origins", "sessions", "tokens", "credentials")
 EMPTIED_TABLES = ("files", "visit_closings", *SIGN_IN_TABLES)
@@ -185,7 +186,7 @@ class PostgresqlAccess(DirectDatabaseAccess):
             for table in MODELLED_TABLES:
                 self.sql(
                     f"INSERT INTO {table} SELECT * FROM json_populate_recordset(NULL::{table}, ?)",
-                    (json.dumps(rows[table]),),
+                    (json.dumps([with_parsed_json(table, row) for row in rows[table]]),),
                 )
             for table in (*SEQUENCED_TABLES, "audit_log"):
                 self.sql("SELECT setval(pg_get_serial_sequence(?, 'id'), ?)", (table, LAST_ID))
@@ -204,7 +205,8 @@ class PostgresqlAccess(DirectDatabaseAccess):
             for table in tables
         )
         [found] = self.sql(f"SELECT {every}")
-        return {table: json.loads(rows) for table, rows in zip(tables, found, strict=True)}
+        parsed = zip(tables, map(json.loads, found), strict=True)
+        return {table: [with_json_as_text(table, row) for row in rows] for table, rows in parsed}
 
     def triggers(self) -> dict[str, str]:
         found = self.sql(
@@ -232,6 +234,18 @@ class PostgresqlAccess(DirectDatabaseAccess):
 def columns_and_placeholders(row: dict) -> str:
     """Return the column list and the placeholders of an INSERT."""
     return f"({', '.join(row)}) VALUES ({', '.join(':' + column for column in row)})"
+
+
+def json_columns(table: str) -> list[str]:
+    return [name for name, each in catalog().relations[table].attributes.items() if each.type is JSON]
+
+
+def with_parsed_json(table: str, row: dict) -> dict:
+    return row | {name: json.loads(row[name]) for name in json_columns(table) if row[name] is not None}
+
+
+def with_json_as_text(table: str, row: dict) -> dict:
+    return row | {name: canonical_json(row[name]) for name in json_columns(table) if row[name] is not None}
 
 
 def order(table: str) -> str:

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from models.types import canonical_json
 from tests.conftest import CAST, DATASET
 from tests.safety.service_instances import HttpResponse, ServiceInstance, make_request
 from tests.support.columns import MODELLED_TABLES
+from tests.support.frozen_rows import cast_rows
 from tests.support.worlds import with_all_columns
 
 PEOPLE = ("root", "ada", "bob", "moe", "mia", "max")
@@ -31,7 +33,11 @@ class Probe:
 
 
 def cast_world() -> dict:
-    world = json.loads(DATASET.read_text())
+    frozen = {
+        table: [{**row, "content": canonical_json(row["content"])} for row in rows]
+        for table, rows in cast_rows().items()
+    }
+    world = {**json.loads(DATASET.read_text()), **frozen}
     rows = {table: [with_all_columns(table, row) for row in world[table]] for table in MODELLED_TABLES}
     rows["users"].sort(key=lambda row: row["role"] != "super_admin")
     return rows

@@ -193,6 +193,8 @@ class RequestGenerator(ReadGenerator):
                 "severity": "low",
             },
             "finding_events": lambda: {"finding_id": draw(rng, "findings", "id"), "note": f"New {self.serial}"},
+            "issued_reports": lambda: {"inspection_id": draw(rng, "inspections", "id"), "number": f"New {self.serial}"},
+            "notices": lambda: {"building_id": draw(rng, "buildings", "id"), "number": f"New {self.serial}"},
         }[table]()
         if self.chance(0.35) and "id" in COLUMNS[table]:
             row["id"] = draw(rng, table, "id")

@@ -7,7 +7,7 @@ from tests.safety.service_instances import HttpRequest, make_request
 from tests.safety.vocabulary import TEXT, escaped, quoted, without_pattern_characters
 from tests.safety.write_model import Delete, Insert, Step, Update, Where
 from tests.support import oracle
-from tests.support.columns import COLUMNS, MODELLED_TABLES, TABLES_WITH_RULES
+from tests.support.columns import MODELLED_TABLES, PLAIN_COLUMNS, TABLES_WITH_RULES
 
 # expression in select, related table, (own column, related column), to-one, junction
 RELATIONSHIPS: dict[str, list[tuple]] = {
@@ -18,6 +18,7 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ("calibration_checks", "calibration_checks", ("id", "inspection_id"), False, None),
         ("findings", "findings", ("id", "inspection_id"), False, None),
         ("inspection_plans", "inspection_plans", ("id", "inspection_id"), True, None),
+        ("issued_reports", "issued_reports", ("id", "inspection_id"), False, None),
         (
             "users!client_manager_inspection_access",
             "users",
@@ -30,6 +31,7 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ("clients", "clients", ("client_id", "id"), True, None),
         ("inspections", "inspections", ("id", "building_id"), False, None),
         ("building_details", "building_details", ("id", "building_id"), True, None),
+        ("notices", "notices", ("id", "building_id"), False, None),
         ("client_manager_building_access", "client_manager_building_access", ("id", "building_id"), False, None),
         (
             "users!client_admin_building_access",
@@ -58,7 +60,18 @@ RELATIONSHIPS: dict[str, list[tuple]] = {
         ("inspections", "inspections", ("inspection_id", "id"), True, None),
         ("finding_events", "finding_events", ("id", "finding_id"), False, None),
     ],
-    "finding_events": [("findings", "findings", ("finding_id", "id"), True, None)],
+    "finding_events": [
+        ("findings", "findings", ("finding_id", "id"), True, None),
+        ("notices", "notices", ("notice_id", "id"), True, None),
+    ],
+    "issued_reports": [
+        ("inspections", "inspections", ("inspection_id", "id"), True, None),
+        ("clients", "clients", ("client_id", "id"), True, None),
+    ],
+    "notices": [
+        ("buildings", "buildings", ("building_id", "id"), True, None),
+        ("finding_events", "finding_events", ("id", "notice_id"), False, None),
+    ],
     "inspectors": [("inspections", "inspections", ("id", "inspector_id"), False, None)],
     "clients": [
         ("buildings", "buildings", ("id", "client_id"), False, None),
@@ -108,14 +121,14 @@ class StepGenerator:
         filters = self.filters(world, table, rng.choice((0, 0, 1, 1, 2)))
         kind = rng.random()
         if kind < 0.1:
-            column = rng.choice(COLUMNS[table])
+            column = rng.choice(PLAIN_COLUMNS[table])
             return Read(table, (), filters=filters, group_by=column)
         if kind < 0.15:
-            numbers = [column for column in ("units", "floors", "gun_id") if column in COLUMNS[table]]
+            numbers = [column for column in ("units", "floors", "gun_id") if column in PLAIN_COLUMNS[table]]
             if numbers:
                 return Read(table, (), filters=filters, sum_column=rng.choice(numbers))
         or_filters = self.filters(world, table, 2) if rng.random() < 0.15 else ()
-        order = (rng.choice(COLUMNS[table]), rng.random() < 0.5) if rng.random() < 0.4 else None
+        order = (rng.choice(PLAIN_COLUMNS[table]), rng.random() < 0.5) if rng.random() < 0.4 else None
         # Without an order, the rows of a limited read are unspecified.
         limit = rng.randrange(1, 6) if order is not None and rng.random() < 0.6 else None
         return Read(
@@ -131,14 +144,14 @@ class StepGenerator:
 
     def columns(self, table: str) -> tuple[str, ...]:
         key = oracle.PRIMARY_KEYS.get(table, ("id",))
-        return tuple(dict.fromkeys((*key, *self.rng.sample(COLUMNS[table], 2))))
+        return tuple(dict.fromkeys((*key, *self.rng.sample(PLAIN_COLUMNS[table], 2))))
 
     def filters(self, world: dict, table: str, count: int) -> tuple[Filter, ...]:
         return tuple(self.filter(world, table) for _ in range(count))
 
     def filter(self, world: dict, table: str) -> Filter:
         rng = self.rng
-        column = rng.choice(COLUMNS[table])
+        column = rng.choice(PLAIN_COLUMNS[table])
         negated = rng.random() < 0.15
         value = self.value(world, table, column)
         if value is None or rng.random() < 0.08:
@@ -200,7 +213,7 @@ class StepGenerator:
         columns = [*oracle.PRIMARY_KEYS.get(table, ("id",))]
         if rng.random() < 0.25:
             pointers = ("client_id", "building_id", "inspection_id", "role", "status")
-            columns = [column for column in pointers if column in COLUMNS[table]] or columns
+            columns = [column for column in pointers if column in PLAIN_COLUMNS[table]] or columns
         column = rng.choice(columns)
         values = [self.value(world, table, column) for _ in range(rng.choice((1, 1, 1, 2, 3)))]
         return Where(column, tuple(dict.fromkeys(each for each in values if each is not None)))

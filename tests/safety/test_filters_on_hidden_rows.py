@@ -11,11 +11,13 @@ import pytest
 from access.policy import AccessRule
 from access.roles import GRANT_PROFILES, Role
 from engine.query.read import expressions, plan
+from models.types import canonical_json
 from routes.postgrest.querystring import parse
 from tests.safety.filter_spy import FilterSpy
 from tests.safety.plan_caches import clear_plan_caches
 from tests.safety.service_instances import ServiceInstance, make_request
 from tests.safety.vocabulary import TEXT
+from tests.support.frozen_rows import issued_report_row, notice_row
 from tests.support.worlds import CREATED_AT, building_row, inspector_row, user_row
 
 HIDDEN_BUILDINGS = 1_500
@@ -44,6 +46,8 @@ def mostly_hidden_world() -> dict:
         "deadline_rules": [],
         "findings": [],
         "finding_events": [],
+        "issued_reports": [],
+        "notices": [],
         "client_admin_building_access": [],
         "client_admin_inspection_access": [],
         "client_manager_building_access": [grant("manager_id", "building_id", HIDDEN_BUILDINGS + 1)],
@@ -69,6 +73,12 @@ def mostly_hidden_world() -> dict:
         reading = {"id": n, "inspection_id": n, "gun_id": n, "result": f"{word} {n}", "method": "xrf"}
         reading |= {"time_is_by_order": False, "updated_at": CREATED_AT}
         world["reports_lead"].append(reading)
+        report, letter = issued_report_row(n, n, client_id), notice_row(n, n, client_id)
+        content = canonical_json(report["content"])
+        texts = dict.fromkeys(("number", "sha256", "signed_name", "withdrawn_note"), f"{word} {n}")
+        world["issued_reports"].append({**report, **texts, "content": content})
+        texts = dict.fromkeys(("number", "sha256", "to_name", "to_address"), f"{word} {n}")
+        world["notices"].append({**letter, **texts, "content": content})
     return world
 
 
@@ -95,6 +105,10 @@ QUERIES = (
     "/inspections?select=count(),buildings(name)&buildings.city=match.1",
     "/inspections?select=inspection_type::int,id&limit=3&order=date_visited",
     "/inspections?select=notes::int.sum()",
+    "/inspections?select=id,issued_reports!inner(id)&issued_reports.signed_name=ilike.*1*",
+    "/issued_reports?select=id&number=ilike.*1*&sha256=match.1&order=signed_name",
+    "/buildings?select=id,notices!inner(id)&notices.to_name=ilike.*1*",
+    "/notices?select=id&number=ilike.*1*&to_address=match.1&order=to_name",
     "/buildings?select=id,inspections!inner(id)&inspections.notes=imatch.1",
     "/buildings?select=id,inspections!inner(reports_lead!inner(id))&inspections.reports_lead.result=ilike.*1*",
     "/buildings?select=id,inspections(id,notes::int)&name=ilike.*&order=city",

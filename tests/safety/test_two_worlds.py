@@ -144,8 +144,10 @@ REFERENCES = {
     "user_id": "users",
     "schedule_id": "schedules",
     "finding_id": "findings",
+    "issued_by": "users",
+    "withdrawn_by": "users",
 }
-NULLED = {"assigned_by", "inspector_id", "user_id", "schedule_id"}
+NULLED = {"assigned_by", "inspector_id", "user_id", "schedule_id", "issued_by", "withdrawn_by"}
 """The references that a deletion of the referenced row sets to null."""
 
 

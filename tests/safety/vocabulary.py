@@ -61,14 +61,26 @@ TEXT = frozenset(
         "serial",
         "mode",
         "sheet",
+        "rule",
+        "number",
+        "sha256",
+        "signed_name",
+        "signature",
+        "withdrawn_note",
+        "to_name",
+        "to_address",
+        "served_how",
+        "content",
     ]
 )
-UUIDS = frozenset(("admin_id", "manager_id", "assigned_by", "user_id", "ref"))
-TIMES = frozenset(("created_at", "updated_at", "assigned_at", "due_at", "closed_at", "at", "taken_at"))
+UUIDS = frozenset(("admin_id", "manager_id", "assigned_by", "user_id", "ref", "issued_by", "withdrawn_by"))
+TIMES = frozenset(
+    ("created_at", "updated_at", "assigned_at", "due_at", "closed_at", "at", "taken_at", "issued_at", "withdrawn_at")
+)
 DATES = frozenset(
     (
         "date_visited", "first_due", "ended_on", "due_on", "license_expires_on", "sheet_on", "serviced_on",
-        "service_due_on", "leak_test_due_on", "retired_on",
+        "service_due_on", "leak_test_due_on", "retired_on", "answer_by", "served_on",
     )
 )  # fmt: skip
 

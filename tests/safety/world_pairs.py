@@ -7,8 +7,10 @@ import copy
 import itertools
 import random
 
+from models.types import canonical_json
 from tests.support import oracle
 from tests.support.columns import MODELLED_TABLES
+from tests.support.frozen_rows import issued_report_row, notice_row
 from tests.support.worlds import (
     CREATED_AT,
     GRANTS,
@@ -42,7 +44,12 @@ TEXTS = {
     "deadline_rules": ("basis",),
     "findings": ("description", "place"),
     "finding_events": ("note",),
+    "issued_reports": ("number", "sha256", "signed_name", "withdrawn_note"),
+    "notices": ("number", "sha256", "to_name", "to_address"),
 }
+REQUIRED_TEXTS = frozenset(
+    ("name", "description", "serial", "basis", "number", "sha256", "signed_name", "to_name", "to_address")
+)
 RARELY_UNIQUE = {"inspections": ("inspection_type", "status")}  # usually common values, sometimes a unique one
 CHANGES = 16
 ADDED_IDS_START = 500  # ids of rows that only the second world has
@@ -62,8 +69,7 @@ class UniqueValues:
         """Return the row with unique texts and random numbers."""
         row = dict(row)
         for column in TEXTS.get(table, ()):
-            required = column in ("name", "description", "serial", "basis")
-            row[column] = self.text() if required or self.rng.random() < 0.8 else None
+            row[column] = self.text() if column in REQUIRED_TEXTS or self.rng.random() < 0.8 else None
         for column in RARELY_UNIQUE.get(table, ()):
             if self.rng.random() < 0.3:
                 row[column] = self.text()
@@ -73,6 +79,8 @@ class UniqueValues:
             row["floors"], row["units"] = self.rng.randrange(50), self.rng.choice((None, 7, 12))
         if table == "users":
             row["email"] = f"{row['name'].split()[-1]}@{self.rng.choice(('acme', 'borough'))}.example"
+        if "content" in row:
+            row["content"] = canonical_json({"page": self.text(), "thumbnails": {}})
         return row | self.lead_values(table)
 
     def lead_values(self, table: str) -> dict:
@@ -210,6 +218,8 @@ DEPENDENTS = {
         ("xrf_instruments", "client_id"),
         ("lead_standards", "client_id"),
         ("deadline_rules", "client_id"),
+        ("issued_reports", "client_id"),
+        ("notices", "client_id"),
     ),
     "buildings": (
         ("inspections", "building_id"),
@@ -217,23 +227,31 @@ DEPENDENTS = {
         ("client_admin_building_access", "building_id"),
         ("client_manager_building_access", "building_id"),
         ("schedules", "building_id"),
+        ("notices", "building_id"),
     ),
     "inspections": (
         ("reports_lead", "inspection_id"),
         ("calibration_checks", "inspection_id"),
         ("inspection_plans", "inspection_id"),
         ("findings", "inspection_id"),
+        ("issued_reports", "inspection_id"),
         ("client_admin_inspection_access", "inspection_id"),
         ("client_manager_inspection_access", "inspection_id"),
     ),
     "findings": (("finding_events", "finding_id"),),
+    "notices": (("finding_events", "notice_id"),),
     "xrf_instruments": (("xrf_limits", "instrument_id"),),
     "users": tuple((table, GRANTS[table][1]) for table in GRANTS),
 }
 
 
 NULLED = {
-    "users": (("inspectors", "user_id"), ("finding_events", "user_id")),
+    "users": (
+        ("inspectors", "user_id"),
+        ("finding_events", "user_id"),
+        ("issued_reports", "issued_by"),
+        ("notices", "issued_by"),
+    ),
     "schedules": (("inspection_plans", "schedule_id"),),
     "inspectors": (("schedules", "inspector_id"),),
 }
@@ -249,7 +267,7 @@ def collect_dependents(world: dict, table: str, row: dict, collected: list) -> N
 
 
 def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
-    """Add a building of another client, with details, an inspection, a reading and a check."""
+    """Add a building of another client: details, an inspection, a reading, a check, an issued report and a letter."""
     rng = unique_values.rng
     others = [c["id"] for c in world["clients"] if c["id"] != user["client_id"]]
     if not others:
@@ -276,6 +294,10 @@ def add_building(world: dict, user: dict, unique_values: UniqueValues) -> None:
     world["reports_lead"].append(unique_values.fill("reports_lead", reading))
     check = check_row(rng, free_id(world, "calibration_checks", rng), inspection["id"])
     world["calibration_checks"].append(unique_values.fill("calibration_checks", check))
+    report = issued_report_row(free_id(world, "issued_reports", rng), inspection["id"], building["client_id"])
+    world["issued_reports"].append(unique_values.fill("issued_reports", report))
+    letter = notice_row(free_id(world, "notices", rng), building["id"], building["client_id"])
+    world["notices"].append(unique_values.fill("notices", letter))
 
 
 def add_instrument(world: dict, user: dict, unique_values: UniqueValues) -> None:

@@ -167,6 +167,14 @@ def require_unmoved_finding(world: dict, table: str, row: dict) -> None:
         raise ConstraintViolation("23514")
 
 
+def require_unreported_visits(world: dict, table: str, row: dict) -> None:
+    """Raise ConstraintViolation if the inspector of a visit with an issued report is deleted."""
+    reported = {each["inspection_id"] for each in world["issued_reports"]}
+    visits = (each for each in world["inspections"] if table == "inspectors" and each["inspector_id"] == row["id"])
+    if any(each["id"] in reported for each in visits):
+        raise ConstraintViolation("23503")
+
+
 def require_references(world: dict, table: str, row: dict) -> None:
     """Raise ConstraintViolation for a missing referenced row.
 
@@ -268,17 +276,21 @@ def delete(outcome: WriteOutcome, user: dict, step: Delete) -> None:
         require_super_admin_left(world, step.table, row, None)
         require_open_visit(world, user, step.table, row)
         require_unmoved_finding(world, step.table, row)
+        require_unreported_visits(world, step.table, row)
         world[step.table] = [other for other in world[step.table] if other is not row]
         DELETE_CASCADES.get(step.table, no_cascade)(outcome, row.get("id", 0))
     outcome.affected_rows = len(rows)
     restricting = {
-        "buildings": (("inspections", "building_id"),),
+        "buildings": (("inspections", "building_id"), ("notices", "building_id")),
+        "inspections": (("issued_reports", "inspection_id"),),
         "clients": (
             ("buildings", "client_id"),
             ("users", "client_id"),
             ("xrf_instruments", "client_id"),
             ("lead_standards", "client_id"),
             ("deadline_rules", "client_id"),
+            ("issued_reports", "client_id"),
+            ("notices", "client_id"),
         ),
     }
     deleted_ids = {row["id"] for row in rows if "id" in row}
@@ -331,6 +343,8 @@ def delete_user(outcome: WriteOutcome, id_: str) -> None:
     outcome.revoked_ids.add(id_)
     set_null(outcome, "inspectors", "user_id", id_)
     set_null(outcome, "finding_events", "user_id", id_)
+    for table in ("issued_reports", "notices"):
+        set_null(outcome, table, "issued_by", id_)
     for table, (_, grantee, *_) in GRANTS.items():
         outcome.world[table] = [row for row in outcome.world[table] if row[grantee] != id_]
         for row in outcome.world[table]:

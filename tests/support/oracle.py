@@ -49,7 +49,7 @@ WRITTEN_BY_ADMINS = {
 }
 
 WRITTEN_BY_INSPECTORS = {"reports_lead", "calibration_checks", "findings"}
-WRITTEN_BY_SERVICE = {"inspection_plans", "finding_events"}
+WRITTEN_BY_SERVICE = {"inspection_plans", "finding_events", "issued_reports", "notices"}
 
 OPEN_STATUSES = ("scheduled", "in_progress")
 TODAY = datetime.date(2025, 6, 15)
@@ -172,6 +172,25 @@ def sees_event(world, user, event):
     return bool(finding) and visible(world, user, "findings", finding)
 
 
+def sees_issued_report(world, user, report):
+    """Return whether the user reads a report of a visit. Its client is that of the day of the issue."""
+    inspection = find(world, "inspections", report["inspection_id"])
+    if user["role"] != ADMIN:
+        return sees_inspection(world, user, inspection)
+    return (
+        report["client_id"] == user["client_id"]
+        or has_grant(world, user, BUILDING_GRANTS, "building_id", inspection["building_id"])
+        or has_grant(world, user, INSPECTION_GRANTS, "inspection_id", inspection["id"])
+    )
+
+
+def sees_notice(world, user, notice):
+    """Return whether the user reads a letter: admins those of their client, managers those of their buildings."""
+    if user["role"] == ADMIN:
+        return notice["client_id"] == user["client_id"]
+    return sees_part_of_building(world, user, notice)
+
+
 def row_of_file(world, file):
     """Return the table of the row that a file belongs to, and the row."""
     [table] = [table for table in ("inspections", "findings", "buildings") if file[f"{table[:-1]}_id"] is not None]
@@ -234,6 +253,8 @@ SEES = {
     "deadline_rules": sees_rule,
     "findings": sees_part_of_inspection,
     "finding_events": sees_event,
+    "issued_reports": sees_issued_report,
+    "notices": sees_notice,
     "inspectors": sees_inspector,
     "clients": sees_client,
     "users": sees_user,

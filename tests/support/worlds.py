@@ -9,7 +9,9 @@ from datetime import date, timedelta
 
 from engine.query.catalog import catalog
 from models import RESOURCES as MODELS
+from models.types import canonical_json
 from tests.conftest import RESOURCES, Person
+from tests.support.frozen_rows import issued_report_row, notice_row
 
 CREATED_AT = "2025-01-01T00:00:00+00:00"
 STATUSES = ("scheduled", "in_progress", "completed", "failed", "cancelled", "postponed", None)
@@ -33,6 +35,7 @@ def random_world(seed: int) -> dict[str, list[dict]]:
         add_grants(rng, world, table)
     add_schedules_and_findings(rng, world)
     add_lead_rows(rng, world)
+    add_frozen_rows(random.Random(f"frozen {seed}"), world)
     return world
 
 
@@ -204,7 +207,7 @@ def rule_row(rng: random.Random, id_: int, client_id: int | None) -> dict:
     return {
         "id": id_, "client_id": client_id, "inspection_type": rng.choice((None, "fire")),
         "severity": rng.choice(("severe", "low")), "amount": rng.randrange(1, 90), "unit": "d", "basis": f"Basis {id_}",
-        "valid_from": None, **times(),
+        "valid_from": None, "counts_from": "found", **times(),
     }  # fmt: skip
 
 
@@ -235,8 +238,28 @@ def event_row(id_: int, finding_id: int, inspection_id: int) -> dict:
     return {
         "id": id_, "finding_id": finding_id, "at": CREATED_AT, "user_id": None, "kind": "made",
         "inspection_id": inspection_id, "note": None, "how": None, "severity_before": None, "severity_after": None,
-        "due_before": None, "due_after": None, **times(),
+        "due_before": None, "due_after": None, "notice_id": None, **times(),
     }  # fmt: skip
+
+
+def add_frozen_rows(rng: random.Random, world: dict) -> None:
+    """Add withdrawn reports of some inspections, and letters about some buildings, which some events name."""
+    clients = {each["id"]: each["client_id"] for each in world["buildings"]}
+    for inspection in world["inspections"]:
+        if rng.random() < 0.3:
+            id_ = len(world["issued_reports"]) + 1
+            world["issued_reports"].append(issued_report_row(id_, inspection["id"], clients[inspection["building_id"]]))
+    letters = {}
+    for building in world["buildings"]:
+        if rng.random() < 0.4:
+            letters[building["id"]] = id_ = len(world["notices"]) + 1
+            world["notices"].append(notice_row(id_, building["id"], building["client_id"]))
+    of_inspection = {each["id"]: each["building_id"] for each in world["inspections"]}
+    for event in world["finding_events"]:
+        event["notice_id"] = letters.get(of_inspection[event["inspection_id"]])
+    for row in (*world["issued_reports"], *world["notices"]):
+        row["content"] = canonical_json(row["content"])
+        row["issued_by"] = rng.choice((None, *(each["id"] for each in world["users"])))
 
 
 def add_grants(rng: random.Random, world: dict, table: str) -> None:
