@@ -1,7 +1,7 @@
 """Who reads issued reports and letters, written by hand, in lists, by their keys, in counts and in embeds.
 
-    report  1 inspection 1    2 inspection 6    3 inspection 3    4 inspection 8    5 inspection 5
-            6 inspection 5, issued for client 2, which had the building then
+    report  1 inspection 1    2 inspection 7    3 inspection 3    4 inspection 8    5 inspection 4
+            6 inspection 4, issued for client 2, which had the building then
     letter  1 building 1      2 building 4      3 building 5      4 building 2
             5 building 3, of client 2, which had it then
 

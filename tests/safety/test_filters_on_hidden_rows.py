@@ -73,6 +73,8 @@ def mostly_hidden_world() -> dict:
         reading = {"id": n, "inspection_id": n, "gun_id": n, "result": f"{word} {n}", "method": "xrf"}
         reading |= {"time_is_by_order": False, "updated_at": CREATED_AT}
         world["reports_lead"].append(reading)
+        if client_id == 1:
+            continue  # a report keeps its visit, which a test deletes
         report, letter = issued_report_row(n, n, client_id), notice_row(n, n, client_id)
         content = canonical_json(report["content"])
         texts = dict.fromkeys(("number", "sha256", "signed_name", "withdrawn_note"), f"{word} {n}")

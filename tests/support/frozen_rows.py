@@ -55,8 +55,8 @@ def update(app: object, actor_id: str | None, table: str, key: int, changes: Row
         update_rows(transaction, table, [(key,)], changes)
 
 
-CAST_REPORTS = ((1, 1, 1), (2, 6, 2), (3, 3, 1), (4, 8, 2), (5, 5, 1), (6, 5, 2))
-"""Ids, inspections and clients of reports of the data set's visits. Client 2 had the building of visit 5."""
+CAST_REPORTS = ((1, 1, 1), (2, 7, 2), (3, 3, 1), (4, 8, 2), (5, 4, 1), (6, 4, 2))
+"""Ids, inspections and clients of reports of the data set's visits. Client 2 had the building of visit 4."""
 CAST_LETTERS = ((1, 1, 1), (2, 4, 2), (3, 5, 2), (4, 2, 1), (5, 3, 2))
 """Ids, buildings and clients of letters. Client 2 had building 3."""
 
