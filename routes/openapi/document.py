@@ -278,7 +278,8 @@ def openapi_document(functions: Iterable[Function[..., Any]]) -> Json:
             **{f"/{relation.name}": path(relation) for relation in relations},
             **{f"/rpc/{function.name}": function_path(function) for function in functions},
             "/reports/inspections/{inspection_id}": report(),
-            "/reports/issued/{report_id}": issued_report(),
+            "/reports/issued/{report_id}": frozen("issued_report", "report_id", "issued report"),
+            "/reports/notices/{notice_id}": frozen("letter", "notice_id", "letter"),
             "/calendar/{token}.ics": calendar(),
             **auth_paths.paths(),
             **health(),
@@ -330,19 +331,15 @@ def report() -> Json:
     return get_and_head("report", "functions", summary, responses, FUNCTION_ERRORS, parameters=parameters)
 
 
-def issued_report() -> Json:
-    """Return the path of an issued report."""
-    frozen = record({"content": OBJECT, "number": STRING, "sha256": STRING})
-    content = {MediaType.HTML.value: {"schema": STRING}, MediaType.JSON.value: {"schema": frozen}}
+def frozen(operation: str, key: str, noun: str) -> Json:
+    """Return the path of an issued report or of a letter."""
+    stored = record({"content": OBJECT, "number": STRING, "sha256": STRING})
+    content = {MediaType.HTML.value: {"schema": STRING}, MediaType.JSON.value: {"schema": stored}}
     found = {"description": "What was issued, always in the same bytes: a page to print, or JSON.", "content": content}
     responses = {"200": found, "304": {"description": "The content has the ETag in If-None-Match."}}
-    parameters = [
-        parameter("path", "report_id", "The issued report's id.", NUMBER, required=True),
-        *refs("AcceptProfile"),
-    ]
-    return get_and_head(
-        "issued_report", "functions", "An issued report", responses, FUNCTION_ERRORS, parameters=parameters
-    )
+    parameters = [parameter("path", key, f"The id of the {noun}.", NUMBER, required=True), *refs("AcceptProfile")]
+    summary = f"What the {noun} says"
+    return get_and_head(operation, "functions", summary, responses, FUNCTION_ERRORS, parameters=parameters)
 
 
 def calendar() -> Json:
