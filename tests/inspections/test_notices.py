@@ -145,6 +145,14 @@ def test_refused_letters(case: Callable, ids: tuple, arguments: dict, details: s
     assert case("root").get("/notices").json == []
 
 
+@pytest.mark.parametrize(("name", "bytes_max"), [("to_name", 1_024), ("to_address", 4_096)])
+def test_length_of_the_addressee(case: Callable, name: str, bytes_max: int) -> None:
+    refused = issue(case, **{f"p_{name}": "x" * (bytes_max + 1)})
+    assert (refused.status, refused.code) == (400, "23514")
+    assert f"notices_{name}_check" in refused.text
+    assert issue(case, **{f"p_{name}": "x" * bytes_max}).json["number"] == NUMBER
+
+
 @pytest.mark.parametrize("arguments", [{"p_finding_ids": []}, {"p_answer_by": "soon"}, {"p_answer_by": None}])
 def test_wrong_arguments(case: Callable, arguments: dict) -> None:
     assert issue(case, **arguments).status == 400
@@ -441,6 +449,14 @@ def test_deadline_counts_from_service_after_the_report_of_the_visit(world: Calla
 
     assert serve(case).json["deadlines"] == 1
     assert due_dates(case)[12] == "2026-11-30T23:59:59+00:00"
+
+
+def test_findings_of_another_client_keep_their_deadlines(case: Callable) -> None:
+    issue(case, "ada", 10)
+    assert case("root").patch("/buildings?id=eq.1", {"client_id": 2}).status == 204
+
+    assert serve(case).json["deadlines"] == 0
+    assert due_dates(case)[10] == DUE_AT
 
 
 # Withdrawal, and what stays

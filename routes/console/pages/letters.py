@@ -108,9 +108,10 @@ def write_letter(caller: Caller) -> Response:
     arguments = {f"p_{name}": text.strip() for name, text in values.typed.items()} | {"p_finding_ids": ids}
 
     def store() -> Response:
-        with reading() as snapshot:
+        seconds_max = FUNCTIONS[ISSUE].seconds_max
+        with reading(seconds_max) as snapshot:
             prepared = queries.prepare(snapshot, load_caller(snapshot), ISSUE, arguments)
-        with writing() as transaction:
+        with writing(seconds_max=seconds_max) as transaction:
             writer = load_caller(transaction)
             issued = once(
                 transaction, writer, ISSUE, lambda: queries.call_prepared(transaction, writer, ISSUE, prepared)
