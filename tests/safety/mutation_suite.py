@@ -13,6 +13,7 @@ from tests.safety.probes_of_changes import GRANT_CASCADE_PROBES, OTHER_PROBES
 from tests.safety.probes_of_closed_visits import CLOSED_VISIT_PROBES
 from tests.safety.probes_of_files import FILE_PROBES
 from tests.safety.probes_of_lead import LEAD_PROBES
+from tests.safety.probes_of_locks import LOCK_PROBES
 from tests.safety.probes_of_rows import (
     AFTER_ROOT_WRITES,
     CALLS,
@@ -89,6 +90,7 @@ def all_probes(instance: ServiceInstance) -> list[Probe]:
         *LEAD_PROBES,
         *FILE_PROBES,
         *CLOSED_VISIT_PROBES,
+        *LOCK_PROBES,
         *GRANT_CASCADE_PROBES,
         *OTHER_PROBES,
         *route_probes(instance),
