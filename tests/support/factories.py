@@ -135,7 +135,8 @@ class RowFactory:
                 row[column.name] = self.parent(relation, column.name, key.referred)[key.referred_column]
         if table == "xrf_limits":
             row["gun_id"] = self.row("xrf_instruments")["gun_id"]
-        row.pop("confirms_id", None)
+        for name in ("confirms_id", "hold_reason"):  # a reading of the same visit; a held building keeps its rows
+            row.pop(name, None)
         for low, high in RANGES:
             if low in row and low in values:
                 row[high] = max(row[high], min(values[low], 100 if low == "negative_below" else 50))
