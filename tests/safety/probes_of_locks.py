@@ -107,7 +107,9 @@ def held_buildings_stay(instance: ServiceInstance) -> None:
         insert(instance, "notices", id=500, building_id=BUILDING, **letter)
         report = {"kind": "lead", "number": "2025-000001", "signed_name": "Mia", "withdrawn_at": AT, **FROZEN}
         insert(instance, "issued_reports", id=500, inspection_id=VISIT, **report)
-        instance.direct_database.sql(f"DELETE FROM building_details WHERE building_id IN ({BUILDING}, {OTHER_BUILDING})")
+        instance.direct_database.sql(
+            f"DELETE FROM building_details WHERE building_id IN ({BUILDING}, {OTHER_BUILDING})"
+        )
         insert(instance, "building_details", building_id=BUILDING, hold_reason="h", client_id=1, **TIMES)
         moved = f"SET building_id = {OTHER_BUILDING} WHERE"
         expect_refused(
@@ -123,7 +125,7 @@ def held_buildings_stay(instance: ServiceInstance) -> None:
                         ("reports_lead", 500), ("calibration_checks", 500), ("findings", 501), ("issued_reports", 500)
                     )
                 ),
-                f"UPDATE files SET inspection_id = {ELSEWHERE}, name = '{ELSEWHERE}/z.jpg' WHERE inspection_id = {VISIT}",
+                f"UPDATE files SET inspection_id = {ELSEWHERE}, name = '2/z.jpg' WHERE inspection_id = {VISIT}",
                 f"DELETE FROM building_details WHERE building_id = {BUILDING}",
                 f"DELETE FROM inspections WHERE id = {EMPTY_VISIT}",
                 f"DELETE FROM inspection_plans WHERE inspection_id = {VISIT}",
