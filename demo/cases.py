@@ -308,6 +308,7 @@ def event(kind: str, at: str, user_id: str, visit: VisitRows | None, note: str |
         "severity_after": None,
         "due_before": None,
         "due_after": None,
+        "notice_id": None,
         "created_at": at,
         "updated_at": at,
     }

@@ -127,6 +127,7 @@ class LeadComposer:
             "id": len(self.checks) + 1, "inspection_id": inspection["id"], "gun_id": gun_id, "taken_at": taken_at,
             "first": first, "second": second, "third": third, "mean": mean, "result": result, "check_low": 0.8,
             "check_high": 1.2, "ref": None, "note": None, "created_at": taken_at, "updated_at": taken_at,
+            "voided": None,
         })  # fmt: skip
 
     def instruments(self, since: date) -> Iterator[Row]:
@@ -153,7 +154,7 @@ class LeadComposer:
                 "parcel": f"{building['id']:03}-B-{self.sampler.rng.randint(1, 40):03}",
                 "owner_name": owners[building["client_id"] - 1], "owner_address": building["address"],
                 "owner_phone": "+1 207 555 0100", "child_occupied": self.sampler.rng.choice(OCCUPANCIES),
-                "hazard_class": self.sampler.rng.choice(HAZARD_CLASSES), "closed_on": None,
+                "hazard_class": self.sampler.rng.choice(HAZARD_CLASSES), "closed_on": None, "hold_reason": None,
                 "created_at": building["created_at"], "updated_at": building["created_at"],
             }  # fmt: skip
 

@@ -397,9 +397,14 @@ class CommandFailed(Exception):
 
 def flask(environ: Mapping[str, str], *arguments: str, stdin: str = "") -> str:
     """Run `flask --app app ARGUMENTS`; return what it prints. Raise CommandFailed."""
+    return run_module(environ, f"flask {arguments[0]}", "flask", "--app", "app", *arguments, stdin=stdin)
+
+
+def run_module(environ: Mapping[str, str], name: str, *arguments: str, stdin: str = "") -> str:
+    """Run `python -m ARGUMENTS`; return what it prints. Errors have the name. Raise CommandFailed."""
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "flask", "--app", "app", *arguments],
+            [sys.executable, "-m", *arguments],
             cwd=PROJECT,
             env=environ,
             input=stdin,
@@ -409,8 +414,8 @@ def flask(environ: Mapping[str, str], *arguments: str, stdin: str = "") -> str:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise CommandFailed(f"flask {arguments[0]} did not end") from error
+        raise CommandFailed(f"{name} did not end") from error
     if done.returncode != 0:
         line = last_line(done.stderr.strip() or done.stdout)
-        raise CommandFailed(f"flask {arguments[0]}: {line}")
+        raise CommandFailed(f"{name}: {line}")
     return done.stdout

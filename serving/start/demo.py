@@ -13,7 +13,7 @@ import config
 from demo.photographs import photographs
 from demo.portfolio import SEED, Portfolio, compose, with_passwords
 from inspections.files.store import FileStore, measure
-from serving.start.checks import CommandFailed, flask
+from serving.start.checks import CommandFailed, flask, run_module
 from serving.start.introduction import addresses, public_url, sign_in_line
 from settings import Settings
 
@@ -74,6 +74,7 @@ def _load(environ: Mapping[str, str], portfolio: Portfolio) -> None:
         temporary.unlink(missing_ok=True)
     try:
         flask(environ, "import", "/dev/stdin", stdin=json.dumps({**portfolio, "files": [each.row for each in drawn]}))
+        run_module(environ, "issue of reports", "demo.evidence", str(portfolio["users"][0]["email"]))
     except CommandFailed as error:
         remedy = "remove instance/demo.db* to create the demonstration anew"
         raise CommandFailed(f"{error}; {remedy}") from error
