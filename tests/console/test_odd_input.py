@@ -54,6 +54,11 @@ ADDRESSES = {
     "/inspections/<int:key>/delete": (),
     "/<any(buildings, inspections):name>/<int:key>/access": ("person", "back"),
     "/inspections/<int:key>/report": ("kind", "rule"),
+    "/inspections/<int:key>/issue": ("kind", "rule"),
+    "/issued_reports": (*LIST, "state"),
+    "/issued_reports/<int:key>/page": (),
+    "/issued_reports/<int:key>/withdraw": (),
+    "/verify": ("report",),
     "/inspections/<int:key>/start_visit": (),
     "/inspections/<int:key>/close_visit": (),
     "/inspections/<int:key>/reinspect": (),
@@ -63,7 +68,10 @@ ADDRESSES = {
     "/visits": (),
     "/findings": (*LIST, "status", "due_at"),
     "/findings/move/<kind>": ("ids", "back", "visit"),
+    "/findings/letter": ("ids", "back"),
     "/findings/photographs": ("ids", "back"),
+    "/notices/<int:key>/letter": (),
+    "/notices/<int:key>/<any(serve, withdraw):step>": (),
     "/files/<key>/original": (),
     "/files/<key>/thumbnail/<int:width>": (),
     "/files/<key>/delete": (),
@@ -158,12 +166,16 @@ FORMS = {
     "/inspections/<int:key>/start_visit": {},
     "/inspections/<int:key>/close_visit": {"status": "failed", "date_visited": "2026-01-01", "notes": "x"},
     "/inspections/<int:key>/take_back": {},
+    "/inspections/<int:key>/issue": {"signed_name": "x", "rule": "VA", "gaps_reason": "x", "signature_png": "x"},
+    "/issued_reports/<int:key>/withdraw": {"note": "x"},
     "/inspections/<int:key>/reinspect": {"date_visited": "2026-01-01"},
     "/inspections/<int:key>/skip_occurrence": {"reason": "x"},
     "/inspections/<int:key>/add/findings": FINDING,
     "/inspections/<int:key>/add/<table_name>": FINDING,
     "/findings/new": FINDING | {"inspection_id": "1", "code": "x"},
     "/findings/move/<kind>": {"ids": "1,3", "back": "/findings", "visit": "", "note": "x", "due_at": ""},
+    "/findings/letter": {"ids": "1,3", "back": "/findings", "to_name": "x", "to_address": "x"},
+    "/notices/<int:key>/<any(serve, withdraw):step>": {"how": "post", "on": "2026-01-01", "note": "x"},
     "/<any(inspections, findings, buildings):bucket>/<int:key>/files": {"files": ""},
     "/files/<key>/delete": {},
     "/inspections/change/<column>": {"ids": "1,3", "back": "/inspections", "date": "2026-01-01", "days": ""},
@@ -212,6 +224,7 @@ FORMS |= {
 FILLED_IN = {"int:key": "1", "int:parent": "2", "key": MOE, "name": "console.css", "path:rest": "x"}  # fmt: skip
 FILLED_IN |= {"key_id": MOE, "kind": "fixed", "table_name": "findings", "column": "date_visited", "target": "findings"}
 FILLED_IN |= {"any(buildings, inspections):name": "inspections", "int:width": "160"}
+FILLED_IN |= {"any(serve, withdraw):step": "serve"}
 FILLED_IN |= {"any(inspections, findings, buildings):bucket": "inspections"}
 PLACE = re.compile("<([^>]+)>")
 
