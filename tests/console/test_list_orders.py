@@ -19,9 +19,16 @@ HEADINGS = re.compile(r'<th scope="col" class="([^"]*)"( aria-sort="[a-z]+")?>(?
 
 
 @pytest.fixture(scope="module", autouse=True)
-def file_of_finding(browse_shared: Callable) -> None:
-    """Store a file: the data set has none."""
-    assert send(browse_shared("root"), "/console/findings/1", ("a.jpg", photograph("a"))).status_code == 303
+def rows_that_the_data_set_lacks(browse_shared: Callable) -> None:
+    """Store a file, and issue a report and a letter."""
+    root = browse_shared("root")
+    letter = {"to_name": "Pier Trust", "to_address": "1 Harbor Road", "answer_by": "2031-01-01"}
+    made = (
+        send(root, "/console/findings/1", ("a.jpg", photograph("a"))),
+        root.fill_in("/console/inspections/1/issue?kind=findings", {"signed_name": "Root"}),
+        root.fill_in("/console/findings/letter?ids=1", letter),
+    )
+    assert [each.status_code for each in made] == [303] * 3
 
 
 def headings(page: str) -> dict[str, tuple[str, str]]:
