@@ -20,7 +20,7 @@ from engine.interface.database import Transaction
 from engine.query.catalog import catalog
 from inspections.faults import NoThumbnail
 from inspections.files.store import FileStore
-from inspections.files.thumbnails import FORMATS, thumbnail
+from inspections.files.thumbnails import FORMATS, HEIGHT_FACTOR, thumbnail
 from inspections.reports.content import ReportedFile
 from models.types import canonical_json as canonical_json
 from models.vocabulary import JPEG, PNG
@@ -91,15 +91,16 @@ def small_thumbnail(store: FileStore, file: ReportedFile) -> str:
 
 def reduced(image: bytes) -> bytes:
     """Return a JPEG as it is, or else the best of SMALLER that has THUMBNAIL_BYTES_MAX bytes at most."""
-    smaller = iter(SMALLER)
-    made = image
-    while len(made) > THUMBNAIL_BYTES_MAX and (step := next(smaller, None)) is not None:
-        out = BytesIO()
-        with Image.open(BytesIO(image), formats=["JPEG"]) as picture:
-            picture.thumbnail((step[0], step[0] * 4))
-            picture.save(out, "JPEG", quality=step[1])
-        made = out.getvalue()
-    return made
+    if len(image) <= THUMBNAIL_BYTES_MAX:
+        return image
+    with Image.open(BytesIO(image), formats=["JPEG"]) as picture:
+        for width, quality in SMALLER:
+            picture.thumbnail((width, width * HEIGHT_FACTOR))  # decodes it once, and shrinks it step by step
+            out = BytesIO()
+            picture.save(out, "JPEG", quality=quality)
+            if out.tell() <= THUMBNAIL_BYTES_MAX:
+                break
+    return out.getvalue()
 
 
 def image_source(thumbnails: Mapping[str, str]) -> Callable[[ReportedFile], str]:

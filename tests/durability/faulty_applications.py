@@ -15,6 +15,7 @@ from engine.open import database
 from engine.storage import sqlite, wal
 from engine.storage.writer_lock import CommitGroup
 from inspections.files.store import FileStore, KeptBytes
+from inspections.reports import issue
 from inspections.visits import InspectionRule
 from system import sync
 
@@ -116,6 +117,25 @@ def next_inspection_in_own_transaction() -> Any:
         threading.Thread(target=run).start()
 
     InspectionRule.updated = update_later  # type: ignore[method-assign]
+    return create_app()
+
+
+def report_in_own_transaction() -> Any:
+    """Answer with the number of a report, and store the report in a later transaction."""
+    insert = issue.insert_rows
+
+    def insert_later(transaction: Any, table: str, rows: Any) -> list[tuple[int]]:
+        found = database()
+
+        def run() -> None:
+            time.sleep(WRITE_DELAY_SECONDS)
+            with found.writing() as later:
+                insert(later, table, rows)
+
+        threading.Thread(target=run).start()
+        return [(0,)]
+
+    issue.insert_rows = insert_later  # type: ignore[assignment]
     return create_app()
 
 
