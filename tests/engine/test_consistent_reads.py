@@ -360,6 +360,8 @@ def random_row(rng: random.Random, rows: dict, user: dict, table: str) -> dict:
             "severity": "low",
         },
         "finding_events": {"finding_id": 1, "kind": "remark", "note": f"Note {unique}"},
+        "issued_reports": {"inspection_id": rng.choice([*inspections, 999]), "number": f"Number {unique}"},
+        "notices": {"building_id": rng.choice([*buildings, 999]), "number": f"Number {unique}"},
     }[table]
 
 
