@@ -217,6 +217,13 @@ class ReportTooLarge(Fault, code="54000"):
         super().__init__(f"A report has at most {rows_max:,} rows of {table}.")
 
 
+class ContentTooLarge(Fault, code="54000"):
+    """An issued report or letter whose content has too many bytes."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"An issued report or letter has at most {bytes_max >> 20} MiB.")
+
+
 # Issued reports
 
 

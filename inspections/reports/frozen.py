@@ -18,7 +18,7 @@ from PIL import Image
 
 from engine.interface.database import Transaction
 from engine.query.catalog import catalog
-from inspections.faults import NoThumbnail
+from inspections.faults import ContentTooLarge, NoThumbnail
 from inspections.files.store import FileStore
 from inspections.files.thumbnails import FORMATS, HEIGHT_FACTOR, thumbnail
 from inspections.reports.content import ReportedFile
@@ -29,6 +29,8 @@ THUMBNAIL_WIDTH: Final = 640
 THUMBNAIL_BYTES_MAX: Final = 40 << 10
 THUMBNAILS_MAX: Final = 200
 """The thumbnails of one report or letter: 11 MB at most."""
+CONTENT_BYTES_MAX: Final = 16 << 20
+"""The bytes of a content as canonical JSON in UTF-8. SQLite takes no statement above 32 MiB."""
 SMALLER: Final = ((640, 65), (640, 45), (480, 45), (320, 45), (160, 45))
 """Widths and qualities, the best first, for a thumbnail that is too large."""
 PLACEHOLDER: Final = re.compile(r'src="(?:thumbnail:([0-9a-f]{64})|(signature:))"')
@@ -47,6 +49,12 @@ def sha256_of(text: str) -> str:
     'e3b0c44298fc1c14'
     """
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def require_size(content_text: str) -> None:
+    """Raise ContentTooLarge if a canonical text has more than CONTENT_BYTES_MAX bytes in UTF-8."""
+    if len(content_text) > CONTENT_BYTES_MAX or len(content_text.encode()) > CONTENT_BYTES_MAX:
+        raise ContentTooLarge(CONTENT_BYTES_MAX)
 
 
 def next_number(transaction: Transaction, table: str, client_id: int) -> str:
