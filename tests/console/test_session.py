@@ -84,6 +84,10 @@ def test_sign_in_is_throttled(browse: Callable) -> None:
 
 
 FORMS = [
+    "/console/inspections/1/issue",
+    "/console/issued_reports/1/withdraw",
+    "/console/findings/letter",
+    "/console/notices/1/serve",
     "/console/inspections/1/reclassify",
     "/console/reports_lead/1/void",
     "/console/sign-out",
@@ -159,6 +163,7 @@ def test_every_form_is_covered(app: object) -> None:
         .replace("<column>", "status")
         .replace("<table_name>", "findings")
         .replace("<target>", "buildings")
+        .replace("<any(serve, withdraw):step>", "serve")
         .replace("<any(buildings, inspections):name>", "inspections")
         .replace("<any(inspections, findings, buildings):bucket>", "inspections")
         for rule in app.url_map.iter_rules()
