@@ -197,9 +197,10 @@ def require_writable_columns(relation: Relation, insertion: Insertion, rule: Rul
             continue
         is_upsert_key = name in relation.key and insertion.conflict is not Conflict.FAIL
         rows = insertion.rows_with(name)
-        if not is_upsert_key and rows:
+        # A merge gives an existing row the default of a column that no row of the payload has.
+        if not is_upsert_key and (rows or insertion.conflict is Conflict.MERGE):
             fault = protected_column(name)
-            insertion.locate(fault, min(rows), (name,))
+            insertion.locate(fault, min(rows, default=0), (name,))
             raise fault
 
 

@@ -263,11 +263,11 @@ class InvalidSignature(Fault, code="22023"):
         super().__init__(f"A signature is a PNG in base64 of at most {width} x {height} pixels and {bytes_max} bytes.")
 
 
-class PhotographsChanged(Fault, code="55P03"):
-    """A photograph was added while the report was made. A retry is right."""
+class ReportChanged(Fault, code="55P03"):
+    """A row was changed while its report was made. A retry is right."""
 
     def __init__(self) -> None:
-        super().__init__("The photographs of the visit were changed meanwhile. Repeat the request.")
+        super().__init__("The rows of the report were changed meanwhile. Repeat the request.")
 
 
 # Files

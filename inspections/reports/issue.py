@@ -11,6 +11,7 @@ import binascii
 import dataclasses
 import hashlib
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -28,7 +29,7 @@ from engine.rows import insert_rows, read_rows
 from inspections.faults import (
     InvalidSignature,
     NoThumbnail,
-    PhotographsChanged,
+    ReportChanged,
     ReportHasGaps,
     ReportIssued,
     ReportWithoutResult,
@@ -37,7 +38,7 @@ from inspections.files.images import decodable, read_head
 from inspections.files.thumbnails import IMAGE_ERRORS
 from inspections.reports.changes import list_changes
 from inspections.reports.content import FINDINGS_REPORT, FindingsReport, InspectionReport, LeadReport, ReportedFile
-from inspections.reports.frozen import RENDERERS, canonical_json, image_source, next_number, sha256_of, thumbnails_of
+from inspections.reports.frozen import RENDERERS, canonical_json, image_source, next_number, require_size, sha256_of, thumbnails_of
 from inspections.reports.reports import RULES, read_report
 from inspections.visits import conducted_visit
 from models import IssuedReport
@@ -50,6 +51,8 @@ NAME_CHARACTERS_MAX: Final = 200
 SIGNATURE_SIZE_MAX: Final = (1_200, 600)
 SECONDS_MAX: Final = 20.0
 """The time of a call. Photographs without a thumbnail are decoded before the lock."""
+NUMBER: Final = f"{uuid.uuid4()}"
+"""What stands for the number in a page that has none yet. No text of a person is equal to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,26 @@ class IssuedNumber:
     issued_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A report that is ready but for its number, for which NUMBER stands in its page.
+
+    `said` and `issued` are JSON. `replaces_id` is the id of the withdrawn report that it replaces.
+    """
+
+    report: InspectionReport
+    said: dict[str, Any]
+    issued: dict[str, Any]
+    thumbnails: Mapping[str, str]
+    page: str
+    replaces_id: int | None
+
+    def content(self, number: str) -> dict[str, Any]:
+        issued = {**self.issued, "number": number}
+        page = self.page.replace(NUMBER, number)
+        return {"report": self.said, "issued": issued, "thumbnails": self.thumbnails, "page": page}
+
+
 def prepare_issue(
     transaction: Transaction,
     caller: Caller,
@@ -73,14 +96,32 @@ def prepare_issue(
     signature_png: str | None = None,
     gaps_reason: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of `issue_report`: it checks the signature and makes the thumbnails without the lock."""
+    """Return the arguments of `issue_report`. Thumbnails and page are made here, without the writer lock.
+
+    Raise as `issue_report` does, and InvalidArgument, InvalidSignature, TooManyThumbnails or BytesMissing.
+    """
     if rule is not None and kind == FINDINGS_REPORT:
         raise InvalidArgument("p_rule needs p_kind lead")
     if not signed_name.strip():
         raise InvalidArgument("p_signed_name is blank")
     reason = (gaps_reason or "").strip() or None
     signature = read_signature(signature_png) if signature_png is not None else None
-    report, _ = read_issuable(transaction, caller, inspection_id, kind, rule, reason)
+    report, former = read_issuable(transaction, caller, inspection_id, kind, rule, reason)
+    # As JSON, since the changes compare it with the content of the former report.
+    said = json.loads(canonical_json(dataclasses.asdict(report)))
+    issued = {
+        "number": NUMBER,
+        "issued_at": transaction.now,
+        "person": read_person(transaction, caller.id),
+        "signed_name": signed_name.strip(),
+        "signature_sha256": None if signature is None else hashlib.sha256(base64.b64decode(signature)).hexdigest(),
+        "gaps_reason": reason if gaps_of(report) else None,
+        **replacement(transaction, former, said),
+    }
+    shown = {key: image for key, image in thumbnails_of(files_of(report)).items() if image}
+    page = RENDERERS[kind](report, issued, transaction.time_zone, image_source(shown))
+    prepared = Prepared(report, said, issued, shown, page, former["id"] if former is not None else None)
+    require_size(canonical_json(prepared.content(NUMBER)))
     return {
         "inspection_id": inspection_id,
         "kind": kind,
@@ -88,7 +129,7 @@ def prepare_issue(
         "rule": rule,
         "signature": signature,
         "gaps_reason": reason,
-        "thumbnails": thumbnails_of(files_of(report)),
+        "prepared": prepared,
     }
 
 
@@ -119,35 +160,22 @@ def issue_report(
     rule: str | None = None,
     signature: str | None = None,
     gaps_reason: str | None = None,
-    thumbnails: Mapping[str, str] | None = None,
+    prepared: Prepared | None = None,
 ) -> IssuedNumber:
     """Store the content, page and hash of a report, which replaces the withdrawn one of the visit and kind.
 
-    `signature` is a PNG in base64, and `thumbnails` are those of `thumbnails_of`.
-    Raise NoSuchRow, PermissionDenied, ReportWithoutResult, ReportIssued, ReportHasGaps, ReportTooLarge or
-    PhotographsChanged.
+    `signature` is a PNG in base64. Raise NoSuchRow, PermissionDenied, ReportWithoutResult, ReportIssued, ReportHasGaps,
+    ReportTooLarge, or ReportChanged if the rows are others than those of `prepared`.
     """
     report, former = read_issuable(transaction, caller, inspection_id, kind, rule, gaps_reason)
-    made = thumbnails or {}
-    if any(each.sha256 not in made for each in files_of(report)):
-        raise PhotographsChanged
+    replaces_id = former["id"] if former is not None else None
+    if prepared is None or (report, replaces_id) != (prepared.report, prepared.replaces_id):
+        raise ReportChanged
     [visit] = read_rows(transaction, UNRESTRICTED, "inspections", ("client_id",), id=inspection_id)
     number = next_number(transaction, TABLE, visit["client_id"])
-    # As JSON, since the changes compare it with the content of the former report.
-    said = json.loads(canonical_json(dataclasses.asdict(report)))
-    issued = {
-        "number": number,
-        "issued_at": transaction.now,
-        "person": read_person(transaction, caller.id),
-        "signed_name": signed_name,
-        "signature_sha256": None if signature is None else hashlib.sha256(base64.b64decode(signature)).hexdigest(),
-        "gaps_reason": gaps_reason if gaps_of(report) else None,
-        **replacement(transaction, former, said),
-    }
-    shown = {each.sha256: made[each.sha256] for each in files_of(report) if made[each.sha256]}
-    page = RENDERERS[kind](report, issued, transaction.time_zone, image_source(shown))
-    content = {"report": said, "issued": issued, "thumbnails": shown, "page": page}
+    content = prepared.content(number)
     sha256 = sha256_of(canonical_json(content))
+    issued_at = prepared.issued["issued_at"]
     row = {
         "inspection_id": inspection_id,
         "client_id": visit["client_id"],
@@ -158,10 +186,11 @@ def issue_report(
         "sha256": sha256,
         "signed_name": signed_name,
         "signature": signature,
-        "replaces_id": former["id"] if former is not None else None,
+        "issued_at": issued_at,
+        "replaces_id": replaces_id,
     }
     [(key,)] = insert_rows(transaction, TABLE, [row])
-    return IssuedNumber(int(str(key)), number, sha256, kind, transaction.now)
+    return IssuedNumber(int(str(key)), number, sha256, kind, issued_at)
 
 
 def read_issuable(
