@@ -32,6 +32,7 @@ from access.predicates import (
     no_row,
     of_own_case,
     of_own_finding,
+    of_own_inspection,
     of_own_open_visit,
     of_own_visit,
     of_unverified_finding,
@@ -235,7 +236,8 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
     IssuedReport: {
         SUPER_ADMIN: Policy(read=every_row),
-        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_visible_inspection)),
+        # A building that moved has left its reports behind. Whoever reads their visit reads them.
+        CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_own_inspection, of_visible_inspection)),
         CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
     },
     Notice: {
@@ -309,8 +311,8 @@ DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_gra
 CONDUCTED_VISITS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: own_visit}
 """The visible inspections that a role starts, closes and re-inspects."""
 
-WITHDRAWN_REPORTS: dict[Role, Predicate] = DECIDED
-"""The visible issued reports that a role withdraws."""
+WITHDRAWN_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_ADMIN: of_own_inspection}
+"""The visible issued reports that a role withdraws: those of visits that are its client's today."""
 
 WRITES_CLOSED_VISITS: dict[Role, bool] = {SUPER_ADMIN: True, CLIENT_ADMIN: True, CLIENT_MANAGER: False}
 """Whether a role writes the rows of closed inspections that it may write. Triggers refuse it (`Model.refusals`)."""

@@ -200,6 +200,13 @@ def of_visible_inspection(profile: GrantProfile, row: Row) -> Condition:
     return in_small_subquery(row.inspection_id, inspection.c.id, visible_by_claim(profile, inspection.c))
 
 
+def of_own_inspection(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of inspections of their client."""
+    inspection = alias(Inspection, "rule_inspections").c
+    is_own = client_ownership(profile, inspection)
+    return sa.exists(sa.literal_column("1")).where(inspection.id == row.inspection_id, is_own)
+
+
 def of_visible_building(profile: GrantProfile, row: Row) -> Condition:
     """Rows of buildings that a grant or a visit of theirs shows."""
     building = alias(Building, "rule_buildings")

@@ -60,13 +60,18 @@ def require_size(content_text: str) -> None:
 def next_number(transaction: Transaction, table: str, client_id: int) -> str:
     """Return the next number of a client in the year of TIMEZONE: the highest one and 1, such as `2026-000017`.
 
+    An archive may have brought numbers of another form. They do not count.
     `transaction` holds the writer lock, or that of this client, so that nobody else takes the number before its end.
     """
     assert transaction.writes, "numbers need the writer lock"
     transaction.require_client(client_id)
     rows = catalog().relations[table].table.c
     year = f"{transaction.today.year:04}"
-    in_year = sa.and_(rows.client_id == client_id, rows.number >= f"{year}-", rows.number < f"{year}.")
+    in_year = sa.and_(
+        rows.client_id == client_id,
+        rows.number.between(f"{year}-000001", f"{year}-999999"),
+        sa.func.length(rows.number) == len(f"{year}-000001"),
+    )
     highest = transaction.execute(sa.select(sa.func.max(rows.number)).where(in_year)).scalar()
     return f"{year}-{int(highest[5:]) + 1 if highest is not None else 1:06}"
 
@@ -74,7 +79,7 @@ def next_number(transaction: Transaction, table: str, client_id: int) -> str:
 def thumbnails_of(files: Iterable[ReportedFile]) -> dict[str, str]:
     """Return the thumbnails of photographs by the SHA-256 of the original: JPEG in base64, or an empty text.
 
-    A file of which no thumbnail can be made has the empty text, and so have those after THUMBNAILS_MAX.
+    A file of which no thumbnail can be made has the empty text, and so have those after THUMBNAILS_MAX photographs.
     This reads and decodes files: call it without the writer lock. Raise TooManyThumbnails, or BytesMissing: what is
     issued does not lack a photograph for a disk that is away.
     """
@@ -83,8 +88,9 @@ def thumbnails_of(files: Iterable[ReportedFile]) -> dict[str, str]:
     left = THUMBNAILS_MAX
     for file in files:
         if file.sha256 not in found:
-            found[file.sha256] = small_thumbnail(store, file) if left and file.mimetype in FORMATS else ""
-            left -= bool(found[file.sha256])
+            is_image = file.mimetype in FORMATS
+            found[file.sha256] = small_thumbnail(store, file) if left and is_image else ""
+            left -= is_image
     return found
 
 

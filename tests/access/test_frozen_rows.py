@@ -20,7 +20,7 @@ WORLD = {**json.loads(DATASET.read_text()), **cast_rows()}
 REPORTS = {
     "root": {1, 2, 3, 4, 5, 6},
     "service": {1, 2, 3, 4, 5, 6},
-    "ada": {1, 3, 4, 5},
+    "ada": {1, 3, 4, 5, 6},
     "bob": {2, 3, 4, 6},
     "moe": {1, 3},
     "mia": set(),

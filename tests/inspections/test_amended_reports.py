@@ -174,3 +174,18 @@ def test_clients_number_on_their_own(reports: Callable) -> None:
     assert other["number"] == "2026-000001"
     assert len(verify(reports, "root", number="2026-000001")) == 2
     assert [each["inspection_id"] for each in verify(reports, "bob", number="2026-000001")] == [ELSEWHERE]
+
+
+def test_admins_of_the_client_of_a_moved_building_read_and_withdraw_its_reports(reports: Callable) -> None:
+    """The client that had the building keeps the report, and withdraws it no longer."""
+    first = issued(reports)
+    assert reports("root").patch("/buildings?id=eq.1", {"client_id": 2}).status == 204
+
+    assert reports("bob").get("/issued_reports?select=id,client_id").json == [{"id": first["id"], "client_id": 1}]
+    assert reports("ada").get("/issued_reports?select=id").json == [{"id": first["id"]}]
+    assert withdraw(reports, first["id"], "ada").code == "42501"
+    assert withdraw(reports, first["id"], "bob").status == 200
+    again = issued(reports, "bob")
+
+    assert content_of(reports, again["id"])["issued"]["replaces"]["number"] == first["number"]
+    assert reports("root").get(f"/issued_reports?id=eq.{again['id']}&select=client_id").json == [{"client_id": 2}]

@@ -1,6 +1,7 @@
 """Issued reports: who issues them, what is refused, amendments, and what is frozen."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import json
@@ -8,6 +9,7 @@ import re
 import threading
 import zlib
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -410,21 +412,51 @@ def issue_counting(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> tuple[
     return made["id"], len(found)
 
 
-def test_photographs_added_meanwhile_are_not_left_out(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_changed_meanwhile_are_not_left_out(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     from inspections.reports import issue as module
 
-    made = module.thumbnails_of
+    read, found = module.read_issuable, []
 
-    def add_one(files: object) -> dict:
-        found = made(files)
-        monkeypatch.setattr(module, "files_of", lambda report: iter(late))
-        return found
+    def read_another(*arguments: object) -> tuple:
+        report, former = read(*arguments)
+        found.append(report)
+        return (report if len(found) == 1 else dataclasses.replace(report, made_on="2026-12-01")), former
 
-    late = [type("LateFile", (), {"sha256": "0" * 64})()]
-    monkeypatch.setattr(module, "thumbnails_of", add_one)
+    monkeypatch.setattr(module, "read_issuable", read_another)
 
     refused = issue(reports)
 
-    assert (refused.status, refused.code) == (503, "55P03")
-    assert json.loads(refused.text)["message"].startswith("The photographs of the visit were changed")
+    assert (refused.status, refused.code, len(found)) == (503, "55P03", 2)
+    assert json.loads(refused.text)["message"].startswith("The rows of the report were changed")
     assert reports("root").get("/issued_reports").json == []
+
+
+def test_page_is_rendered_without_the_writer_lock(reports: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.interface.database import CURRENT
+    from inspections.reports import frozen
+
+    render, locked = frozen.RENDERERS["lead"], []
+
+    def observe(*arguments: object) -> str:
+        locked.append(CURRENT.get().writes)
+        return render(*arguments)
+
+    monkeypatch.setitem(frozen.RENDERERS, "lead", observe)
+
+    made = issued(reports)
+
+    assert locked == [False]
+    assert made["number"] in reports("root").get(f"/reports/issued/{made['id']}").text
+
+
+def test_images_that_cannot_be_shown_count_as_thumbnails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A visit may have thousands of damaged photographs, each of which takes time."""
+    from inspections.reports import frozen
+
+    tried: list[object] = []
+    monkeypatch.setitem(frozen.STORES, "files", lambda: None)
+    monkeypatch.setattr(frozen, "small_thumbnail", lambda store, file: tried.append(file) or "")
+    damaged = [SimpleNamespace(sha256=f"{number:064x}", mimetype="image/png") for number in range(500)]
+
+    assert set(frozen.thumbnails_of(damaged).values()) == {""}
+    assert len(tried) == frozen.THUMBNAILS_MAX

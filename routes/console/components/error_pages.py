@@ -228,7 +228,7 @@ FAULT_MESSAGES: Final[dict[type[Fault], str]] = {
     faults.ReportIssued: "The visit has a report of this kind. An administrator may withdraw it.",
     faults.ReportHasGaps: "Say why the report is issued although something is missing. The report prints it.",
     faults.InvalidSignature: "The drawing is too large, or no picture. Clear it, and draw it again.",
-    faults.PhotographsChanged: "The photographs of the visit were changed meanwhile. Submit the form again.",
+    faults.ReportChanged: "The rows of the report were changed meanwhile. Submit the form again.",
     ForeignKeyViolation: "Other records depend on it, or a record that it refers to does not exist.",
 }
 
