@@ -715,7 +715,7 @@ CREATE INDEX files_created_by ON files (created_by);
 CREATE INDEX files_client_id ON files (client_id);
 
 -- A report that was issued, with its content as of that moment. issue_report and withdraw_report write it.
--- client_id is the client of the visit on the day of the issue: a building that moves leaves its reports behind.
+-- client_id is the client of the visit on the day of the issue, also after its building moved to another client.
 CREATE TABLE issued_reports (
     id             INTEGER PRIMARY KEY AUTOINCREMENT,
     inspection_id  INTEGER NOT NULL,

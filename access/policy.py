@@ -236,7 +236,7 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     },
     IssuedReport: {
         SUPER_ADMIN: Policy(read=every_row),
-        # A building that moved has left its reports behind. Whoever reads their visit reads them.
+        # The former client of a building that moved keeps the reports that it issued.
         CLIENT_ADMIN: Policy(read=any_of(client_ownership, of_own_inspection, of_visible_inspection)),
         CLIENT_MANAGER: Policy(read=of_visible_inspection, implied_by=Inspection),
     },

@@ -16,7 +16,7 @@ SIGNATURE_BYTES_MAX: Final = 65_536
 class IssuedReport(Model):
     """A report that was issued, with its content as of that moment. issue_report and withdraw_report write it.
 
-    client_id is the client of the visit on the day of the issue: a building that moves leaves its reports behind.
+    client_id is the client of the visit on the day of the issue, also after its building moved to another client.
     """
 
     __tablename__ = "issued_reports"

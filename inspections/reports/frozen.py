@@ -88,9 +88,9 @@ def thumbnails_of(files: Iterable[ReportedFile]) -> dict[str, str]:
     left = THUMBNAILS_MAX
     for file in files:
         if file.sha256 not in found:
-            is_image = file.mimetype in FORMATS
-            found[file.sha256] = small_thumbnail(store, file) if left and is_image else ""
-            left -= is_image
+            is_tried = left > 0 and file.mimetype in FORMATS
+            found[file.sha256] = small_thumbnail(store, file) if is_tried else ""
+            left -= is_tried
     return found
 
 

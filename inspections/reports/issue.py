@@ -38,7 +38,15 @@ from inspections.files.images import decodable, read_head
 from inspections.files.thumbnails import IMAGE_ERRORS
 from inspections.reports.changes import list_changes
 from inspections.reports.content import FINDINGS_REPORT, FindingsReport, InspectionReport, LeadReport, ReportedFile
-from inspections.reports.frozen import RENDERERS, canonical_json, image_source, next_number, require_size, sha256_of, thumbnails_of
+from inspections.reports.frozen import (
+    RENDERERS,
+    canonical_json,
+    image_source,
+    next_number,
+    require_size,
+    sha256_of,
+    thumbnails_of,
+)
 from inspections.reports.reports import RULES, read_report
 from inspections.visits import conducted_visit
 from models import IssuedReport

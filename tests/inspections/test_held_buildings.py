@@ -140,7 +140,8 @@ def test_super_admins_alone_hold_a_building(case: Callable, reason: str | None) 
         lambda who: case(who).post("/building_details", row, **merge),
         lambda who: case(who).put(f"/building_details?building_id=eq.{HELD}", {**row, "building_id": HELD}),
         lambda who: case(who).post(
-            "/building_details?columns=building_id,hold_reason", {"building_id": HELD},
+            "/building_details?columns=building_id,hold_reason",
+            {"building_id": HELD},
             prefer="resolution=merge-duplicates,missing=default",
         ),
     )
