@@ -302,7 +302,7 @@ LETTERED_FINDINGS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_vi
 SERVED_LETTERS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: issued_by_caller}
 """The visible letters of which each role records the service."""
 
-WITHDRAWN_LETTERS: dict[Role, Predicate] = DECIDED
+WITHDRAWN_LETTERS: dict[Role, Predicate] = {**DECIDED}
 """The visible letters that each role withdraws."""
 
 DEFECT_REPORTS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: building_grant}

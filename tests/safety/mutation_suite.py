@@ -14,6 +14,7 @@ from tests.safety.probes_of_closed_visits import CLOSED_VISIT_PROBES
 from tests.safety.probes_of_files import FILE_PROBES
 from tests.safety.probes_of_lead import LEAD_PROBES
 from tests.safety.probes_of_locks import LOCK_PROBES
+from tests.safety.probes_of_reports import REPORT_PROBES
 from tests.safety.probes_of_rows import (
     AFTER_ROOT_WRITES,
     CALLS,
@@ -91,6 +92,7 @@ def all_probes(instance: ServiceInstance) -> list[Probe]:
         *FILE_PROBES,
         *CLOSED_VISIT_PROBES,
         *LOCK_PROBES,
+        *REPORT_PROBES,
         *GRANT_CASCADE_PROBES,
         *OTHER_PROBES,
         *route_probes(instance),

@@ -15,7 +15,7 @@ from flask import g
 from access import decorators, policy, predicates
 from access.caller import SERVICE_CALLER
 from access.decorators import Function
-from access.policy import FILE_WRITES, POLICIES, Policy
+from access.policy import POLICIES, Policy
 from access.predicates import CALLER, AllOf, AnyOf, Predicate, alias, equals, every_row, in_subquery, no_row
 from access.roles import GrantKind, GrantProfile, Role
 from models import Building, Client, ClientManagerBuildingAccess, Inspection, User
@@ -95,14 +95,23 @@ def write_mutants(model: type, role: Role, each: Policy) -> Iterator[Mutant]:
         yield policy_mutant(model, role, replace(each, check=predicate), f"check, {name}", "write")
 
 
-def file_write_mutants() -> Iterator[Mutant]:
-    for role, predicate in FILE_WRITES.items():
-        for name, changed in variants(predicate):
+RIGHTS = ("FILE_WRITES", "LETTERED_FINDINGS", "SERVED_LETTERS", "WITHDRAWN_LETTERS", "WITHDRAWN_REPORTS")
+"""The names of the rights besides the policies."""
 
-            def apply(patch: Patch, instance: ServiceInstance, role: Role = role, new: Predicate = changed) -> None:
-                patch.setitem(FILE_WRITES, role, new)
 
-            yield Mutant(f"FILE_WRITES of {role.value}: {name}", ("files", "write", CAST_NAMES[role]), apply)
+def right_mutants() -> Iterator[Mutant]:
+    for right in RIGHTS:
+        rights = getattr(policy, right)
+        for role, predicate in rights.items():
+            for name, changed in variants(predicate):
+
+                def apply(
+                    patch: Patch, instance: ServiceInstance, rights: dict = rights, role: Role = role, new=changed
+                ) -> None:
+                    patch.setitem(rights, role, new)
+
+                tags = ("files", "write") if right == "FILE_WRITES" else (right, "call")
+                yield Mutant(f"{right} of {role.value}: {name}", (*tags, CAST_NAMES[role]), apply)
 
 
 def variants(predicate: Predicate) -> Iterator[tuple[str, Predicate]]:
@@ -297,7 +306,7 @@ def is_trigger(mutant: Mutant) -> bool:
 def all_mutants(instance: ServiceInstance) -> list[Mutant]:
     return [
         *policy_mutants(),
-        *file_write_mutants(),
+        *right_mutants(),
         *IMPLIED_BY_MUTANTS,
         *function_mutants(),
         *OTHER_MUTANTS,
