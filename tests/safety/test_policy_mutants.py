@@ -353,9 +353,11 @@ EQUIVALENT = (
     ),
     "users of client_admin: write, of any client",
     "no trigger buildings_as_held_delete",
+    "SERVED_LETTERS of client_admin: opened",
+    "WITHDRAWN_LETTERS of client_admin: opened",
 )
 """Equivalent mutants: a written row must be readable too, and the read predicate has the same condition. The details of
-a held building go with it, and their trigger refuses that."""
+a held building go with it, and their trigger refuses that. Admins read letters of their own client only."""
 
 
 PARTS = 4
