@@ -30,6 +30,7 @@ from access.predicates import (
     inspection_grant,
     issued_by_caller,
     no_row,
+    of_granted_building,
     of_own_case,
     of_own_finding,
     of_own_inspection,
@@ -243,7 +244,9 @@ POLICIES: dict[type[Model], dict[Role, Policy]] = {
     Notice: {
         SUPER_ADMIN: Policy(read=every_row),
         CLIENT_ADMIN: Policy(read=client_ownership),
-        CLIENT_MANAGER: Policy(read=of_visible_building, implied_by=Building),
+        CLIENT_MANAGER: Policy(
+            read=any_of(all_of(client_ownership, of_granted_building), all_of(client_ownership, issued_by_caller))
+        ),
     },
     Inspector: {
         SUPER_ADMIN: EVERYTHING,
@@ -296,7 +299,7 @@ MOVERS: dict[Mover, dict[Role, Predicate]] = {
 FINDING_MOVES: dict[str, dict[Role, Predicate]] = {move.kind: MOVERS[move.who] for move in finding_move.FINDING_MOVES}
 """By kind of event: the visible findings to which each role adds such an event."""
 
-LETTERED_FINDINGS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: of_own_visit}
+LETTERED_FINDINGS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: all_of(client_ownership, of_own_visit)}
 """The visible findings about which each role issues letters."""
 
 SERVED_LETTERS: dict[Role, Predicate] = {**DECIDED, CLIENT_MANAGER: issued_by_caller}

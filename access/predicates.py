@@ -145,6 +145,11 @@ def through_building(profile: GrantProfile, inspection: Row) -> Condition:
     return has_grant(profile, GrantKind.BUILDING, inspection.building_id)
 
 
+def of_granted_building(profile: GrantProfile, row: Row) -> Condition:
+    """Rows of granted buildings."""
+    return has_grant(profile, GrantKind.BUILDING, row.building_id)
+
+
 def inspection_grant(profile: GrantProfile, inspection: Row) -> Condition:
     """Granted inspections."""
     return has_grant(profile, GrantKind.INSPECTION, inspection.id)

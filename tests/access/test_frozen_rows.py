@@ -3,7 +3,8 @@
     report  1 inspection 1    2 inspection 7    3 inspection 3    4 inspection 8    5 inspection 4
             6 inspection 4, issued for client 2, which had the building then
     letter  1 building 1      2 building 4      3 building 5      4 building 2
-            5 building 3, of client 2, which had it then
+            5 building 3, of client 2, which had it then    6 building 1, of client 2, which had it then
+            7 building 2, by mia    8 building 2, by mia, of client 2, whose user she was then
 
 ada has grants to buildings 1 and 5, bob to inspection 3, moe to building 1 and inspection 3, max to building 4.
 """
@@ -27,12 +28,12 @@ REPORTS = {
     "max": {2},
 }
 LETTERS = {
-    "root": {1, 2, 3, 4, 5},
-    "service": {1, 2, 3, 4, 5},
-    "ada": {1, 4},
-    "bob": {2, 3, 5},
+    "root": {1, 2, 3, 4, 5, 6, 7, 8},
+    "service": {1, 2, 3, 4, 5, 6, 7, 8},
+    "ada": {1, 4, 7},
+    "bob": {2, 3, 5, 6, 8},
     "moe": {1},
-    "mia": set(),
+    "mia": {7},
     "max": {2},
 }
 CASES = [(table, who) for table in ("issued_reports", "notices") for who in REPORTS]

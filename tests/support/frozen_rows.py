@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from engine.rows import insert_rows, update_rows
 from models.types import canonical_json
+from tests.conftest import MIA
 
 Row = dict[str, object]
 
@@ -57,15 +58,18 @@ def update(app: object, actor_id: str | None, table: str, key: int, changes: Row
 
 CAST_REPORTS = ((1, 1, 1), (2, 7, 2), (3, 3, 1), (4, 8, 2), (5, 4, 1), (6, 4, 2))
 """Ids, inspections and clients of reports of the data set's visits. Client 2 had the building of visit 4."""
-CAST_LETTERS = ((1, 1, 1), (2, 4, 2), (3, 5, 2), (4, 2, 1), (5, 3, 2))
-"""Ids, buildings and clients of letters. Client 2 had building 3."""
+CAST_LETTERS = (
+    (1, 1, 1, None), (2, 4, 2, None), (3, 5, 2, None), (4, 2, 1, None), (5, 3, 2, None), (6, 1, 2, None),
+    (7, 2, 1, MIA), (8, 2, 2, MIA),
+)  # fmt: skip
+"""Ids, buildings, clients and writers of letters. Client 2 had buildings 1 to 3."""
 
 
 def cast_rows() -> dict[str, list[Row]]:
     """Return the issued reports and letters of the data set's visits and buildings."""
     return {
         "issued_reports": [issued_report_row(*each) for each in CAST_REPORTS],
-        "notices": [notice_row(*each) for each in CAST_LETTERS],
+        "notices": [notice_row(*each, issued_by=writer) for *each, writer in CAST_LETTERS],
     }
 
 

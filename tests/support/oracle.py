@@ -179,10 +179,12 @@ def sees_issued_report(world, user, report):
 
 
 def sees_notice(world, user, notice):
-    """Return whether the user reads a letter: admins those of their client, managers those of their buildings."""
-    if user["role"] == ADMIN:
-        return notice["client_id"] == user["client_id"]
-    return sees_part_of_building(world, user, notice)
+    """Return whether the user reads a letter of their client: managers those of granted buildings, and their own."""
+    if notice["client_id"] != user["client_id"]:
+        return False
+    if user["role"] == ADMIN or notice["issued_by"] == user["id"]:
+        return True
+    return has_grant(world, user, BUILDING_GRANTS, "building_id", notice["building_id"])
 
 
 def row_of_file(world, file):
