@@ -84,12 +84,13 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """A conjunction."""
+    """A conjunction. It is false if a part is false for the grant profile."""
 
     parts: tuple[Predicate, ...]
 
     def __call__(self, profile: GrantProfile, row: Row) -> Condition:
-        return sa.and_(sa.true(), *(part(profile, row) for part in self.parts))
+        conditions = [part(profile, row) for part in self.parts]
+        return sa.false() if any(isinstance(each, sa.False_) for each in conditions) else sa.and_(sa.true(), *conditions)
 
 
 def any_of(*parts: Predicate) -> AnyOf:

@@ -5,7 +5,7 @@ Every table is read under the rule of the person who issues the letter.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -27,7 +27,7 @@ from inspections.reports.content import (
 )
 from inspections.reports.reports import first, visible_rows
 from models import Building, BuildingDetail, Client, FindingEvent, Notice
-from models.vocabulary import EXTENDED, SEVERITIES
+from models.vocabulary import EXTENDED, NOTIFIED, SEVERITIES
 
 PHOTOGRAPHS_MAX: Final = 2
 """The photographs of a finding in a letter."""
@@ -127,20 +127,30 @@ def missing_part(letter: Letter) -> str | None:
 def times_from_service(transaction: Transaction, findings: Sequence[Row]) -> dict[int, ServedTime]:
     """Return, by finding, the time to correct it that counts from the next service of a letter.
 
-    A deadline counts from the first service, unless that letter was withdrawn.
+    A deadline counts from the first service, also if that letter was withdrawn later. Letters of another client, which
+    had the building before, count only if the deadline counted from them.
     """
     ids = [row["id"] for row in findings]
-    columns = ("finding_id", "notice_id")
-    moved = read_rows(
-        transaction, UNRESTRICTED, FindingEvent.__tablename__, columns, finding_id=ids, kind=EXTENDED
+    columns = ("finding_id", "client_id", "kind", "notice_id")
+    events = read_rows(
+        transaction, UNRESTRICTED, FindingEvent.__tablename__, columns, finding_id=ids, kind=(EXTENDED, NOTIFIED)
     )  # fmt: skip
-    served = {each["notice_id"] for each in moved if each["notice_id"] is not None}
-    notices = read_rows(transaction, UNRESTRICTED, Notice.__tablename__, ("id",), id=served, withdrawn_at=None)
-    counting = {each["id"] for each in notices}
-    settled = {each["finding_id"] for each in moved if each["notice_id"] in counting}
-    extended = {each["finding_id"] for each in moved if each["notice_id"] is None}
+    served = served_letters(transaction, {each["notice_id"] for each in events if each["notice_id"] is not None})
+    settled = {
+        each["finding_id"]
+        for each in events
+        if each["notice_id"] in served and (each["kind"] == EXTENDED or served[each["notice_id"]] == each["client_id"])
+    }
+    extended = {each["finding_id"] for each in events if each["kind"] == EXTENDED and each["notice_id"] is None}
     return {
         row["id"]: ServedTime(deadline.number, deadline.is_days, row["due_at"] if row["id"] in extended else None)
         for row, deadline in zip(findings, valid_deadlines(transaction, findings), strict=True)
         if deadline is not None and deadline.is_from_service and row["id"] not in settled
     }
+
+
+def served_letters(transaction: Transaction, ids: Collection[int]) -> dict[int, int]:
+    """Return the clients of those letters that were served, by the ids of the letters."""
+    columns = ("id", "client_id", "served_on")
+    rows = read_rows(transaction, UNRESTRICTED, Notice.__tablename__, columns, id=ids)
+    return {row["id"]: row["client_id"] for row in rows if row["served_on"] is not None}

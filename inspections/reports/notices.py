@@ -25,7 +25,15 @@ from engine.query.statement import UNRESTRICTED, parameter
 from engine.rows import Select, insert_rows, prepared, read_rows, update_rows
 from inspections.deadlines import FindingDeadline
 from inspections.faults import LetterNotIssued, LetterNotServed, LetterNotWithdrawn, NoSuchRow
-from inspections.reports.frozen import RENDERERS, canonical_json, image_source, next_number, sha256_of, thumbnails_of
+from inspections.reports.frozen import (
+    RENDERERS,
+    canonical_json,
+    image_source,
+    next_number,
+    require_size,
+    sha256_of,
+    thumbnails_of,
+)
 from inspections.reports.letter import Letter, missing_part, read_letter, times_from_service
 from models import Finding, FindingEvent, Inspection, Notice, User
 from models.finding_move import UNRESOLVED
@@ -83,10 +91,15 @@ def prepare_notice(
     to_name: str | None = None,
     to_address: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of `issue_notice`, with the thumbnails. Raise as that does, and TooManyThumbnails."""
+    """Return the arguments of `issue_notice`, with the thumbnails. Raise as that does, and TooManyThumbnails.
+
+    It renders the letter to check its size without the writer lock.
+    """
     given = {"to_name": to_name, "to_address": to_address, "answer_by": answer_by}
     letter = require_letter(transaction, caller, finding_ids, given)
-    return {"finding_ids": finding_ids, **given, "thumbnails": thumbnails_of(letter.photographs)}
+    thumbnails = thumbnails_of(letter.photographs)
+    sized_content(letter, issued_values(transaction, caller, "0000-000000"), thumbnails)
+    return {"finding_ids": finding_ids, **given, "thumbnails": thumbnails}
 
 
 @function(
@@ -114,15 +127,15 @@ def issue_notice(
 ) -> IssuedNotice:
     """Freeze a letter, and add an event of the kind `notified` to each finding.
 
-    Raise NoSuchRow, PermissionDenied, LetterNotIssued or ReportTooLarge.
+    Raise NoSuchRow, PermissionDenied, LetterNotIssued, ReportTooLarge or ContentTooLarge.
     """
     given = {"to_name": to_name, "to_address": to_address, "answer_by": answer_by}
     letter = require_letter(transaction, caller, finding_ids, given)
     building_id = cast(int, letter.building.id)
     [client] = read_rows(transaction, UNRESTRICTED, "buildings", ("client_id",), id=building_id)
     number = next_number(transaction, TABLE, client["client_id"])
-    content = frozen_letter(letter, issued_values(transaction, caller, number), thumbnails or {})
-    sha256 = sha256_of(canonical_json(content))
+    content, text = sized_content(letter, issued_values(transaction, caller, number), thumbnails or {})
+    sha256 = sha256_of(text)
     row = {
         "number": number,
         "building_id": building_id,
@@ -136,9 +149,7 @@ def issue_notice(
         "issued_at": transaction.now,
     }
     [(notice_id,)] = insert_rows(transaction, TABLE, [row])
-    events = [
-        {"finding_id": each.id, "kind": NOTIFIED, "note": number, "notice_id": notice_id} for each in letter.findings
-    ]
+    events = [{"finding_id": each.id, "kind": NOTIFIED, "notice_id": notice_id} for each in letter.findings]
     insert_rows(transaction, EVENTS, events)
     return IssuedNotice(cast(int, notice_id), number, sha256)
 
@@ -185,7 +196,30 @@ def draft_letter(
                 "A letter is about findings that are open or fixed.",
                 f"notices_status_check: finding {each['id']}: {each['status']}",
             )
-    return read_letter(transaction, caller, rights[0][0], findings, **given)
+    [(building_id, _), *_] = rights
+    if (pending := pending_finding(transaction, building_id, ids)) is not None:
+        raise LetterNotIssued(
+            "Another letter about a finding is neither served nor withdrawn.",
+            f"notices_pending_check: finding {pending}",
+        )
+    return read_letter(transaction, caller, building_id, findings, **given)
+
+
+def pending_finding(transaction: Transaction, building_id: int, finding_ids: Sequence[int]) -> int | None:
+    """Return the first finding that a letter names, of the building's client, which is neither served nor withdrawn.
+
+    None if there is none.
+    """
+    [building] = read_rows(transaction, UNRESTRICTED, "buildings", ("client_id",), id=building_id)
+    pending = read_rows(
+        transaction, UNRESTRICTED, TABLE, ("id",), building_id=building_id, client_id=building["client_id"],
+        served_on=None, withdrawn_at=None,
+    )  # fmt: skip
+    letters = {each["id"] for each in pending}
+    named = read_rows(
+        transaction, UNRESTRICTED, EVENTS, ("finding_id",), finding_id=finding_ids, notice_id=letters, kind=NOTIFIED
+    )  # fmt: skip
+    return min((each["finding_id"] for each in named), default=None)
 
 
 def may_write_letter(transaction: Transaction, caller: Caller, finding_id: int) -> bool:
@@ -217,11 +251,25 @@ def issued_values(transaction: Transaction, caller: Caller, number: str) -> dict
 
 
 def frozen_letter(letter: Letter, issued: Mapping[str, Any], thumbnails: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of a letter. A photograph that was stored after its preparation has no image."""
+    """Return the content of a letter. A photograph that was stored after its preparation has no image.
+
+    Raise ContentTooLarge before it renders the page, whose text is longer.
+    """
+    require_size(canonical_json(asdict(letter)))
     images = {each.sha256: thumbnails.get(each.sha256, "") for each in letter.photographs}
     page = RENDERERS["notice"](letter, issued, image_source(images))
     shown = {sha256: image for sha256, image in images.items() if image}
     return {"letter": asdict(letter), "issued": dict(issued), "thumbnails": shown, "page": page}
+
+
+def sized_content(
+    letter: Letter, issued: Mapping[str, Any], thumbnails: Mapping[str, str]
+) -> tuple[dict[str, Any], str]:
+    """Return the content of a letter, and its canonical text. Raise ContentTooLarge."""
+    content = frozen_letter(letter, issued, thumbnails)
+    text = canonical_json(content)
+    require_size(text)
+    return content, text
 
 
 # Service and withdrawal
@@ -300,13 +348,13 @@ def serve_notice(transaction: Transaction, caller: Caller, id: int, served_on: s
     earliest, today = f"{issued:%Y-%m-%d}", transaction.today.isoformat()
     if not earliest <= served_on <= today:
         raise LetterNotServed(f"The day lies between {earliest} and {today}.", "notices_served_on_check")
-    update_rows(transaction, TABLE, [(notice.id,)], {"served_on": served_on, "served_how": how})
     changed = count_from_service(transaction, notice, served_on)
+    update_rows(transaction, TABLE, [(notice.id,)], {"served_on": served_on, "served_how": how})
     return ServedNotice(notice.id, notice.number, served_on, changed)
 
 
 def count_from_service(transaction: Transaction, notice: NoticeState, served_on: str) -> int:
-    """Give the open findings of a served letter their deadlines, and return the number of changed ones.
+    """Give the open findings of a letter their deadlines before its service is recorded. Return how many changed.
 
     A building that went to another client took its findings along: these stay as they are.
 
@@ -332,7 +380,7 @@ def count_from_service(transaction: Transaction, notice: NoticeState, served_on:
                 {
                     "finding_id": each["id"],
                     "kind": EXTENDED,
-                    "note": f"Letter {notice.number} was served",
+                    "note": "A letter was served",
                     "due_before": each["due_at"],
                     "due_after": due_at,
                     "notice_id": notice.id,

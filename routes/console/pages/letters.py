@@ -109,13 +109,23 @@ def write_letter(caller: Caller) -> Response:
 
     def store() -> Response:
         seconds_max = FUNCTIONS[ISSUE].seconds_max
-        with reading(seconds_max) as snapshot:
-            prepared = queries.prepare(snapshot, load_caller(snapshot), ISSUE, arguments)
+        prepared: dict[str, Any] | None = None
+        refusal: LetterNotIssued | None = None
+        try:
+            with reading(seconds_max) as snapshot:
+                prepared = queries.prepare(snapshot, load_caller(snapshot), ISSUE, arguments)
+        except LetterNotIssued as fault:  # perhaps since this very form was sent before
+            refusal = fault
         with writing(seconds_max=seconds_max) as transaction:
             writer = load_caller(transaction)
-            issued = once(
-                transaction, writer, ISSUE, lambda: queries.call_prepared(transaction, writer, ISSUE, prepared)
-            )
+
+            def change() -> Any:
+                if prepared is None:
+                    assert refusal is not None
+                    raise refusal
+                return queries.call_prepared(transaction, writer, ISSUE, prepared)
+
+            issued = once(transaction, writer, ISSUE, change)
         return redirect_to(f"/{NAME}/{issued['id']}", f"Letter {issued['number']} is written. Print it.")
 
     try:
