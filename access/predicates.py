@@ -90,7 +90,9 @@ class AllOf:
 
     def __call__(self, profile: GrantProfile, row: Row) -> Condition:
         conditions = [part(profile, row) for part in self.parts]
-        return sa.false() if any(isinstance(each, sa.False_) for each in conditions) else sa.and_(sa.true(), *conditions)
+        if any(isinstance(each, sa.False_) for each in conditions):
+            return sa.false()
+        return sa.and_(sa.true(), *conditions)
 
 
 def any_of(*parts: Predicate) -> AnyOf:

@@ -97,9 +97,7 @@ def test_letter_of_a_former_client_does_not_wait_for_its_service(case: Callable)
 
 
 @pytest.mark.parametrize("place", ["letter", "page"])
-def test_letter_is_bounded_before_the_writer_lock(
-    world: Callable, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_letter_is_bounded_before_the_writer_lock(world: Callable, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     made = rows()
     made["findings"] += [finding(key, FAILED, description='"' * 50_000) for key in range(1_000, 1_010)]
     case = world(made, MOMENT)

@@ -295,7 +295,7 @@ def test_photographs_are_frozen(case: Callable) -> None:
 
 @pytest.mark.parametrize(("who", "status"), [("root", 200), ("ada", 200), ("moe", 200), ("mia", 404), ("bob", 404),
                                              ("max", 404)])  # fmt: skip
-def test_letter_is_read_by_its_client_and_managers_with_a_grant_on_the_building(case: Callable, who: str, status: int) -> None:
+def test_letter_is_read_by_its_client_and_managers_of_the_building(case: Callable, who: str, status: int) -> None:
     issue(case)
 
     answer = case(who).get("/reports/notices/1", accept="application/json")
