@@ -1342,6 +1342,12 @@ CREATE TRIGGER files_as_held_delete BEFORE DELETE ON files
 WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
         AND building_id IN (coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id))))))
 BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
+CREATE TRIGGER files_as_held_bytes_update AFTER UPDATE OF sha256 ON files
+WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id)))), coalesce(NEW.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(NEW.inspection_id, (SELECT inspection_id FROM findings WHERE id = NEW.finding_id))))))
+    AND (
+        OLD.sha256 IS DISTINCT FROM NEW.sha256)
+BEGIN SELECT RAISE(ABORT, 'check:building_details_hold_check'); END;
 CREATE TRIGGER issued_reports_as_held_update AFTER UPDATE OF inspection_id ON issued_reports
 WHEN EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
         AND building_id IN ((SELECT building_id FROM inspections WHERE id = OLD.inspection_id)))

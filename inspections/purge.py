@@ -1,7 +1,8 @@
 """What `flask purge` removes: old visits with their records and reports, and old letters without findings.
 
-A visit stays while its building is held, one of its findings is open, its schedule or case waits for it, or one of its
-reports is not old enough. Each transaction removes whole visits, so that an interrupted run leaves whole visits, too.
+A visit stays while its building is held, one of its findings is open or has a new event or letter, its schedule counts
+from it or waits for it, or one of its reports is not old enough. The visits of a case go together. Each transaction
+removes whole visits, so that an interrupted run leaves whole visits, too.
 The sweep of files removes the bytes (inspections/files/uploads.py).
 """
 
@@ -54,29 +55,64 @@ def exists(table: Any, *conditions: Condition) -> Condition:
     return sa.exists(sa.literal_column("1")).select_from(table).where(*conditions)
 
 
-def has_open_findings() -> Condition:
+def case_of(visit: Any) -> sa.ColumnElement[Any]:
+    """Return the case of a visit: that of its plan. A visit without a plan is a case by itself."""
+    plan = InspectionPlan.__table__.alias("plan_of_visit")
+    planned = sa.select(plan.c.case_id).where(plan.c.inspection_id == visit.c.id).correlate(visit).scalar_subquery()
+    case: sa.ColumnElement[Any] = sa.func.coalesce(planned, visit.c.id)
+    return case
+
+
+def has_open_findings(visit: Any) -> Condition:
     finding = Finding.__table__.alias("open_findings")
-    return exists(finding, finding.c.inspection_id == VISIT.c.id, finding.c.status.in_(UNRESOLVED))
+    return exists(finding, finding.c.inspection_id == visit.c.id, finding.c.status.in_(UNRESOLVED))
 
 
-def has_newer_reports(before: Before) -> Condition:
+def has_newer_reports(visit: Any, before: Before) -> Condition:
     report = IssuedReport.__table__.alias("newer_reports")
-    return exists(report, report.c.inspection_id == VISIT.c.id, report.c.issued_at >= before.moment)
+    return exists(report, report.c.inspection_id == visit.c.id, report.c.issued_at >= before.moment)
 
 
-def is_awaited() -> Condition:
+def has_newer_events(visit: Any, before: Before) -> Condition:
+    """Return the condition that a finding has an event, or is named in a letter, of the day or later."""
+    finding, event = Finding.__table__.alias("findings_of_visit"), FindingEvent.__table__.alias("newer_events")
+    letter = Notice.__table__.alias("newer_letters")
+    events = sa.join(event, finding, event.c.finding_id == finding.c.id)
+    named = exists(letter, letter.c.id == event.c.notice_id, letter.c.issued_at >= before.moment)
+    return exists(events, finding.c.inspection_id == visit.c.id, sa.or_(event.c.at >= before.moment, named))
+
+
+def is_awaited(visit: Any) -> Condition:
     plan = InspectionPlan.__table__.alias("open_plans")
-    return exists(plan, plan.c.inspection_id == VISIT.c.id, plan.c.outcome.is_(None))
+    return exists(plan, plan.c.inspection_id == visit.c.id, plan.c.outcome.is_(None))
+
+
+def is_last_of_schedule(visit: Any) -> Condition:
+    plan, later = InspectionPlan.__table__.alias("last_plans"), InspectionPlan.__table__.alias("later_plans")
+    follows = exists(later, later.c.schedule_id == plan.c.schedule_id, later.c.occurrence > plan.c.occurrence)
+    return exists(plan, plan.c.inspection_id == visit.c.id, plan.c.schedule_id.is_not(None), sa.not_(follows))
+
+
+def own_reasons(visit: Any, before: Before) -> dict[str, Condition]:
+    """Return by words why a visit stays, whatever its case."""
+    return {
+        "with open findings": has_open_findings(visit),
+        "of held buildings": is_held(visit.c),
+        "with later reports": has_newer_reports(visit, before),
+        "with later letters or moves of findings": has_newer_events(visit, before),
+        "that a schedule or a case waits for": is_awaited(visit),
+        "that are the last of a schedule": is_last_of_schedule(visit),
+    }
 
 
 def reasons_to_stay(before: Before) -> dict[str, Condition]:
     """Return by words why an old visit stays."""
-    return {
-        "with open findings": has_open_findings(),
-        "of held buildings": is_held(VISIT.c),
-        "with later reports": has_newer_reports(before),
-        "that a schedule or a case waits for": is_awaited(),
-    }
+    reasons = own_reasons(VISIT, before)
+    other = VISIT.alias("visits_that_stay")
+    is_new = sa.or_(other.c.date_visited.is_(None), other.c.date_visited >= before.day)
+    staying = sa.select(case_of(other)).where(sa.or_(is_new, *own_reasons(other, before).values())).correlate(None)
+    of_case = sa.and_(sa.not_(sa.or_(*reasons.values())), case_of(VISIT).in_(staying))
+    return {**reasons, "of cases of which another visit stays": of_case}
 
 
 def purged_visits(before: Before) -> sa.Select[Any]:

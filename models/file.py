@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from models.fields import ColumnDefault, Index, Model, column, references
 from models.inspection import closed_to_managers
-from models.locks import building_of, held, locked_by_reports
+from models.locks import building_of, held, held_bytes, locked_by_reports
 from models.types import BIGINT, INTEGER, TEXT, TIMESTAMP, UUID
 from models.vocabulary import BUCKETS, FILE_TYPES, JPEG
 
 ROW_ID = "CAST(coalesce(inspection_id, finding_id, building_id) AS text)"
 OF_VISIT = "coalesce({row}.inspection_id, (SELECT inspection_id FROM findings WHERE id = {row}.finding_id))"
+OF_BUILDING = f"coalesce({{row}}.building_id, {building_of(OF_VISIT)})"
 OF_FINDING = "SELECT inspection_id FROM findings WHERE id = {row}.finding_id"
 NAME_BYTES_MAX = 1_024
 SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -44,7 +45,8 @@ class File(Model):
         locked_by_reports("{row}.inspection_id"),
         # Proofs of correction are added after the report.
         locked_by_reports(f"({OF_FINDING})", "as_locked_finding", events=("update", "delete")),
-        held(f"coalesce({{row}}.building_id, {building_of(OF_VISIT)})", "inspection_id", "finding_id", "building_id"),
+        held(OF_BUILDING, "inspection_id", "finding_id", "building_id"),
+        held_bytes(OF_BUILDING),
     )
     indexes: ClassVar = (
         Index(

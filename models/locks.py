@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from models.fields import Model, Refusal
@@ -56,6 +57,14 @@ def held(building_id: str, *columns: str, events: tuple[str, ...] = ("update", "
         events if columns else ("delete",),
         is_about_moves=True,
     )
+
+
+def held_bytes(building_id: str) -> Refusal:
+    """Return the refusal of other bytes for a file of a building that is held. `building_id` is SQL about `{row}`."""
+    return replace(
+        held(building_id), name="as_held_bytes", columns=("sha256",), events=("update",),
+        is_about_moves=False, is_about_changes=True,
+    )  # fmt: skip
 
 
 HELD_DETAILS: Final = Refusal(

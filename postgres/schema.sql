@@ -1915,6 +1915,17 @@ BEGIN
     RETURN OLD;
 END $$;
 CREATE OR REPLACE TRIGGER files_as_held_delete BEFORE DELETE ON files FOR EACH ROW EXECUTE FUNCTION files_as_held_delete();
+CREATE OR REPLACE FUNCTION files_as_held_bytes_update() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL
+        AND building_id IN (coalesce(OLD.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(OLD.inspection_id, (SELECT inspection_id FROM findings WHERE id = OLD.finding_id)))), coalesce(NEW.building_id, (SELECT building_id FROM inspections WHERE id = coalesce(NEW.inspection_id, (SELECT inspection_id FROM findings WHERE id = NEW.finding_id))))))
+    AND (
+        OLD.sha256 IS DISTINCT FROM NEW.sha256) THEN
+        PERFORM refuse('building_details_hold_check', 'files');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER files_as_held_bytes_update AFTER UPDATE OF sha256 ON files FOR EACH ROW EXECUTE FUNCTION files_as_held_bytes_update();
 CREATE OR REPLACE FUNCTION issued_reports_as_held_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM building_details WHERE hold_reason IS NOT NULL

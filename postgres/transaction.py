@@ -26,7 +26,7 @@ BEGIN_READ: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT: Final = "COMMIT"
 ROLLBACK: Final = "ROLLBACK"
-FETCH_ROWS: Final = 50  # of up to 400 KB each
+FETCH_ROWS: Final = 50  # of up to 400 KB each, unless a page has fewer rows
 
 
 class ServerTransaction(Transaction):
@@ -124,12 +124,12 @@ class ServerTransaction(Transaction):
     def pages(self, sql: str, rows_max: int) -> Iterator[list[Any]]:
         name = f"pages_{next(self.cursors)}"
         self.run(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}")
-        yield from in_pages(self.fetched(name), rows_max)
+        yield from in_pages(self.fetched(name, min(rows_max, FETCH_ROWS)), rows_max)
         self.run(f"CLOSE {name}")
 
-    def fetched(self, cursor: str) -> Iterator[Any]:
+    def fetched(self, cursor: str, rows_at_once: int) -> Iterator[Any]:
         """Yield the rows of a server-side cursor."""
-        while rows := self.all(f"FETCH {FETCH_ROWS} FROM {cursor}"):
+        while rows := self.all(f"FETCH {rows_at_once} FROM {cursor}"):
             yield from rows
 
     def end(self) -> bool:

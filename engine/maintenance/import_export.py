@@ -45,6 +45,8 @@ from system import sync
 
 IMPORT_SECONDS_MAX = 3_600.0
 BATCH_ROWS = 1_000
+CONTENT = "content"
+"""The column of what a report or a letter says."""
 NAMES_MAX = 100
 """As the API allows in an object. No table has as many columns."""
 
@@ -245,11 +247,16 @@ def json_rows(
     statement = str(chosen.compile(dialect=transaction.dialect.sa_dialect))
     kinds = [relation.table.c[name].type for name in names]
     accounts = account_fields(transaction) if relation.name == "users" else {}
-    for rows in transaction.pages(statement, BATCH_ROWS):
+    for rows in transaction.pages(statement, rows_at_once(table, BATCH_ROWS)):
         for row in rows:
             values = {name: archived(kind, value) for name, kind, value in zip(names, kinds, row, strict=True)}
             values.update(accounts.get(values.get("id"), {}))
             yield json.dumps(values, ensure_ascii=False)
+
+
+def rows_at_once(table: Any, rows_max: int) -> int:
+    """Return how many rows of a table are read at once: one if each may have 16 MB of frozen content."""
+    return 1 if CONTENT in table.c else rows_max
 
 
 def archived(kind: sa.types.TypeEngine[Any], value: Any) -> Any:
@@ -395,7 +402,7 @@ def read_batches(transaction: Transaction, table: sa.Table) -> Iterator[list[Any
     """Yield the rows of a table in key order, at most BATCH_ROWS at a time."""
     everything = sa.select(*table.c).order_by(*table.primary_key)
     statement = str(everything.compile(dialect=transaction.dialect.sa_dialect))
-    for batch in transaction.pages(statement, COPIED_ROWS):
+    for batch in transaction.pages(statement, rows_at_once(table, COPIED_ROWS)):
         yield [tuple(normalize(each, value) for each, value in zip(table.c, row, strict=True)) for row in batch]
 
 

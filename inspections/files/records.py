@@ -38,15 +38,25 @@ from inspections.faults import (
 )
 from inspections.files.store import FileStore, KeptBytes
 from inspections.retention import locked_visits
-from models import Building, File, Finding, Inspection
+from models import Building, BuildingDetail, File, Finding, Inspection
 from models.finding_move import UNRESOLVED
 from models.inspection import CLOSED_CHECK
-from models.locks import LOCK
+from models.locks import HOLD, LOCK
 from models.types import INT64, MARKS_MAX, TEXT, composed, has_long_marks
 from models.vocabulary import BUCKETS, CLOSED_STATUSES
 
 COLUMNS = MappingProxyType(dict(zip(BUCKETS, ("inspection_id", "finding_id", "building_id"), strict=True)))
 """By bucket: the column that refers to the row of a file. The bucket has the name of the row's table."""
+
+OF_INSPECTION = (Inspection.__tablename__, "building_id")
+PARENTS = MappingProxyType(
+    {
+        Inspection.__tablename__: (OF_INSPECTION,),
+        Finding.__tablename__: ((Finding.__tablename__, "inspection_id"), OF_INSPECTION),
+        Building.__tablename__: (),
+    }
+)
+"""By bucket: the tables and columns that lead from the row of a file to its building."""
 
 SEGMENTS_MAX = 3
 SEGMENT_BYTES_MAX = 255
@@ -274,6 +284,18 @@ def require_open(transaction: Transaction, caller: Caller, key: FileKey, *, adds
         raise CheckViolation(CLOSED_CHECK)
 
 
+def require_not_held(transaction: Transaction, key: FileKey) -> None:
+    """Raise CheckViolation if the building of the row is held: its files keep their bytes. A trigger refuses it, too."""
+    row_id = key.row_id
+    for table, column in PARENTS[key.bucket]:
+        [row] = read_rows(transaction, UNRESTRICTED, table, (column,), id=row_id)
+        row_id = row[column]
+    details = BuildingDetail.__tablename__
+    for row in read_rows(transaction, UNRESTRICTED, details, ("hold_reason",), building_id=row_id):
+        if row["hold_reason"] is not None:
+            raise CheckViolation(HOLD)
+
+
 # Writing
 
 
@@ -295,6 +317,8 @@ def check_put(
         raise FileExists
     if existing is not None and not existing.is_writable:
         raise FileDenied
+    if existing is not None:
+        require_not_held(transaction, key)
     require_room(transaction, key, existing, upload.size, total_max)
     return existing
 

@@ -23,7 +23,8 @@ def purge_command(before: datetime.datetime, is_confirmed: bool) -> None:
     """Remove the visits before DATE with their records, files and reports, and letters without findings.
 
     It says first what it removes, and asks. DATE is at most today less RETENTION_YEARS. A visit stays while its
-    building is held, one of its findings is open, a schedule or case waits for it, or a report of it is not older.
+    building is held, one of its findings is open, a schedule counts from it or waits for it, a report, letter or event
+    of it is not older, or another visit of its case stays.
     """
     require_output()
     day = before.date()

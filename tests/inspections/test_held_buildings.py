@@ -19,7 +19,7 @@ from tests.inspections.issued_world import (
     issued_rows,
     stored,
 )
-from tests.support.storage import Storage
+from tests.support.storage import Storage, picture
 
 ROW, OPEN_ROW = 60, 61
 """The rows of the closed visit of the held building, and of the one under way."""
@@ -102,6 +102,32 @@ def test_files_of_a_held_building_are_not_removed(case: Callable) -> None:
             removed = sender.send("DELETE", f"/storage/v1/object/{name}/a.png")
             assert (removed.status, removed.refusal[2][: len(HOLD[2])]) == (400, HOLD[2]), removed.body
     assert stored(case) == before
+
+
+def test_files_of_a_held_building_keep_their_bytes(case: Callable) -> None:
+    before = stored(case, ("files",))
+    for who in ("ada", "root"):
+        sender = Storage(case(who))
+        for bucket, row in (("inspections", HELD_VISIT), ("findings", ROW), ("buildings", HELD)):
+            path = f"/storage/v1/object/{bucket}/{row}"
+            copied = {"bucketId": bucket, "sourceKey": f"{row}/b.png", "destinationKey": f"{row}/a.png"}
+            assert sender.upload(f"{bucket}/{row}/b.png", picture("new")).status == 200
+            replaced = [
+                sender.send("PUT", f"{path}/a.png", picture("other"), Content_Type="image/png"),
+                sender.send("POST", f"{path}/a.png", picture("other"), Content_Type="image/png", x_upsert="true"),
+                sender.send("POST", "/storage/v1/object/copy", copied, x_upsert="true"),
+            ]
+            assert [each.refusal[2][: len(HOLD[2])] for each in replaced] == [HOLD[2]] * 3, replaced[0].body
+    after = {row["id"]: row["sha256"] for row in stored(case, ("files",))["files"]}
+    assert {row["id"]: after[row["id"]] for row in before["files"]} == {
+        row["id"]: row["sha256"] for row in before["files"]
+    }
+    [row] = case("ada").get(f"/files?name=eq.{HELD}/a.png").json
+    database = case("root").database.app_for("POST", "/").extensions["walkthrough"]
+    with pytest.raises(CheckViolation) as refused, database.writing() as transaction:
+        transaction.run(f"UPDATE files SET sha256 = '{'f' * 64}' WHERE name = '{HELD}/a.png'")
+    assert refused.value.constraint == "building_details_hold_check"
+    assert case("ada").patch(f"/files?id=eq.{row['id']}", {"caption": "The front door."}).status == 204
 
 
 def test_untouched_planned_visit_goes_with_the_end_of_its_schedule(case: Callable) -> None:

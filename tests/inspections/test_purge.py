@@ -109,3 +109,46 @@ def test_interrupted_purge_leaves_whole_visits(case: Callable, monkeypatch: pyte
         assert {row["inspection_id"] for row in case("root").get(f"/{table}?select=inspection_id").json} <= visits
     assert (OLD in visits, OF_BOB in visits, ELSEWHERE in visits, HELD_VISIT in visits) == (False, True, True, True)
     assert sum(steps) == 2  # the other visit, and the letter
+
+
+LATE_EVENT, LATE_LETTER, BEFORE_LAST, LAST, FIRST_ROUND, SECOND_ROUND, OLD_ROUND, OLD_END = range(110, 118)
+
+
+def test_visits_stay_with_late_events_and_letters_with_their_schedules_and_with_their_cases(world: Callable) -> None:
+    rows = issued_rows()
+    visits = range(LATE_EVENT, OLD_END + 1)
+    days = dict.fromkeys(visits, "2019-05-01") | {SECOND_ROUND: "2026-11-10"}
+    rows["inspections"] += [inspection(key, 1, "completed", days[key]) for key in visits]
+    rows["findings"] += [finding(key, key, "waived") for key in (LATE_EVENT, LATE_LETTER)]
+    rows["notices"].append({**rows["notices"][0], "id": 12, "building_id": 1, "number": "2020-000001"})
+    old, late = "2019-06-01T12:00:00+00:00", f"{DAY}T12:00:00+00:00"
+    rows["finding_events"] += [
+        {"id": 110, "finding_id": LATE_EVENT, "kind": "waived", "at": late},
+        {"id": 111, "finding_id": LATE_LETTER, "kind": "notified", "at": old, "notice_id": 12},
+    ]
+    schedule = {**rows["schedules"][0], "id": 8, "building_id": 1, "first_due": "2010-05-01", "ended_on": "2019-06-01"}
+    rows["schedules"].append(schedule)
+    plan = {"outcome": "done", "touched_at": MOMENT}
+    of_schedule = {BEFORE_LAST: 8, LAST: 9}
+    rows["inspection_plans"] += [
+        {"inspection_id": key, "case_id": key, "schedule_id": 8, "occurrence": number, "due_on": "2019-05-01", **plan}
+        for key, number in of_schedule.items()
+    ]
+    rounds = {FIRST_ROUND: (FIRST_ROUND, 1), SECOND_ROUND: (FIRST_ROUND, 2)} | {
+        OLD_ROUND: (OLD_ROUND, 1), OLD_END: (OLD_ROUND, 2)
+    }  # fmt: skip
+    rows["inspection_plans"] += [
+        {"inspection_id": key, "case_id": first, "round": number, **plan} for key, (first, number) in rounds.items()
+    ]
+    case = world(rows, MOMENT)
+
+    code, output = run(case, "--before", DAY, "--yes")
+
+    assert code == 0, output
+    assert [line for line in output.splitlines() if line.startswith("kept")] == [
+        "kept: 2 inspections with later letters or moves of findings",
+        "kept: 1 inspections that are the last of a schedule",
+        "kept: 1 inspections of cases of which another visit stays",
+    ]
+    stayed = {row["id"] for row in case("root").get("/inspections?select=id").json} & set(visits)
+    assert set(visits) - stayed == {BEFORE_LAST, OLD_ROUND, OLD_END}

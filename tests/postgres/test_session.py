@@ -280,6 +280,20 @@ def test_rollback_of_a_new_session_keeps_prepared_statements(tmp_path: pathlib.P
     opened.close()
 
 
+def test_no_more_rows_are_fetched_at_once_than_a_page_has(
+    transaction: ServerTransaction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of an issued report may have 16 MB: its tables are read by pages of one row."""
+    fetched = []
+    run = transaction.all
+    monkeypatch.setattr(transaction, "all", lambda sql, *rest: fetched.append(rows := run(sql, *rest)) or rows)
+
+    pages = list(transaction.pages("SELECT each FROM generate_series(1, 3) AS each", 1))
+
+    assert [len(page) for page in pages] == [1, 1, 1]
+    assert [len(rows) for rows in fetched] == [1, 1, 1, 0]
+
+
 def test_rows_are_fetched_in_pages(transaction: ServerTransaction) -> None:
     pages = list(transaction.pages("SELECT each FROM generate_series(1, 120) AS each", 50))
 

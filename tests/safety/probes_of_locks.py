@@ -128,6 +128,7 @@ def held_buildings_stay(instance: ServiceInstance) -> None:
                     )
                 ),
                 f"UPDATE files SET inspection_id = {ELSEWHERE}, name = '2/z.jpg' WHERE inspection_id = {VISIT}",
+                f"UPDATE files SET sha256 = '{'f' * 64}' WHERE inspection_id = {VISIT}",
                 f"DELETE FROM building_details WHERE building_id = {BUILDING}",
                 f"DELETE FROM inspections WHERE id = {EMPTY_VISIT}",
                 f"DELETE FROM inspection_plans WHERE inspection_id = {VISIT}",
