@@ -206,16 +206,21 @@ def insert_statement(database: str, name: str, columns: tuple[str, ...]) -> Stat
 RowsOf = Callable[[str], sa.ColumnElement[bool] | None]
 """Returns the condition on the exported rows of a table; None for all."""
 
+ValueOf = Callable[[Any], sa.ColumnElement[Any]]
+"""Returns SQL for the exported value of a column."""
 
-def export_archive(transaction: Transaction, rows_of: RowsOf = lambda _: None) -> Iterator[str]:
+
+def export_archive(
+    transaction: Transaction, rows_of: RowsOf = lambda _: None, value_of: ValueOf = lambda column: column
+) -> Iterator[str]:
     """Yield the archive as text: the tables in the order of `archive_tables`, the rows in key order, one row a line.
 
-    `rows_of` chooses the rows.
+    `rows_of` chooses the rows, and `value_of` the values.
     """
     yield "{"
     for place, name in enumerate(archive_tables()):
         yield f'{"," if place else ""}\n "{name}": ['
-        for number, row in enumerate(json_rows(transaction, catalog().relations[name], rows_of(name))):
+        for number, row in enumerate(json_rows(transaction, catalog().relations[name], rows_of(name), value_of)):
             yield f"{',' if number else ''}\n  {row}"
         yield "\n ]"
     yield "\n}\n"
@@ -236,12 +241,15 @@ def write_archive(transaction: Transaction, file: Path) -> None:
 
 
 def json_rows(
-    transaction: Transaction, relation: Relation, condition: sa.ColumnElement[bool] | None = None
+    transaction: Transaction,
+    relation: Relation,
+    condition: sa.ColumnElement[bool] | None = None,
+    value_of: ValueOf = lambda column: column,
 ) -> Iterator[str]:
     """Yield the rows of a table as JSON objects, in key order. A condition has no parameters."""
     table = relation.table
     names = list(relation.attributes)
-    chosen = sa.select(*(table.c[name] for name in names)).order_by(*table.primary_key)
+    chosen = sa.select(*(value_of(table.c[name]) for name in names)).order_by(*table.primary_key)
     if condition is not None:
         chosen = chosen.where(condition)
     statement = str(chosen.compile(dialect=transaction.dialect.sa_dialect))

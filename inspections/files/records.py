@@ -285,7 +285,7 @@ def require_open(transaction: Transaction, caller: Caller, key: FileKey, *, adds
 
 
 def require_not_held(transaction: Transaction, key: FileKey) -> None:
-    """Raise CheckViolation if the building of the row is held: its files keep their bytes. A trigger refuses it, too."""
+    """Raise CheckViolation if the building of the row is held: its files keep their bytes, as a trigger says, too."""
     row_id = key.row_id
     for table, column in PARENTS[key.bucket]:
         [row] = read_rows(transaction, UNRESTRICTED, table, (column,), id=row_id)

@@ -99,3 +99,55 @@ def test_equal_data_give_equal_bytes_and_an_unknown_client_leaves_the_file(case:
     assert first.read_bytes() == second.read_bytes()
     assert export(case, first, "--client", "1")[0] == 1
     assert export(case, first, "--files", str(first))[0] == 1
+
+
+def contents(file: Path) -> tuple[dict, list[str]]:
+    """Return the rows and the names of the pages of an export."""
+    with zipfile.ZipFile(file) as archive:
+        assert archive.getinfo("rows.json").compress_type == zipfile.ZIP_DEFLATED
+        names = [name for name in archive.namelist() if name.endswith(".html")]
+        return json.loads(archive.read("rows.json")), names
+
+
+@pytest.mark.parametrize(
+    ("client", "rows_of_reports", "pages_of_reports", "letters"), [("1", 0, 2, []), ("2", 3, 3, [1])]
+)
+def test_reports_and_letters_go_with_their_building_and_stay_as_pages(
+    case: Callable, tmp_path: Path, client: str, rows_of_reports: int, pages_of_reports: int, letters: list
+) -> None:
+    assert case("root").patch("/buildings?id=in.(1,7)", {"client_id": 2}).status == 204
+    file = tmp_path / "out.zip"
+
+    code, output = export(case, file, "--client", client, "--files", str(file))
+
+    assert code == 0, output
+    rows, names = contents(file)
+    assert len(rows["issued_reports"]) == rows_of_reports
+    assert [row["id"] for row in rows["notices"]] == letters
+    assert {row["inspection_id"] for row in rows["issued_reports"]} <= {row["id"] for row in rows["inspections"]}
+    assert len([name for name in names if name.startswith("reports/")]) == pages_of_reports
+    assert ("reports/2026-000001.html" in names, "letters/2026-000001.html" in names) == (client == "1",) * 2
+    assert "letters/id-1.html" in names or client == "1"
+    users = {row["id"] for row in rows["users"]}
+    rows["users"] += [user for user in issued_rows()["users"] if user["id"] not in users]
+    rows["clients"] = issued_rows()["clients"]
+    import_world(open_app(tmp_path / "new.db"), tmp_path / "new.db", rows)
+
+
+def test_export_names_no_letter_that_it_lacks_and_no_file_outside_of_its_folder(
+    world: Callable, tmp_path: Path
+) -> None:
+    rows = issued_rows()
+    outside = {**rows["notices"][0], "content": CONTENT, "building_id": 1, "number": "../../../x"}
+    rows["notices"] = [outside, {**outside, "id": 2, "building_id": 2, "client_id": 2, "number": "2026-000005"}]
+    rows["issued_reports"] = []
+    for key in (1, 2):
+        rows["finding_events"][key]["notice_id"] = key
+    case = world(rows, MOMENT)
+    file = tmp_path / "out.zip"
+
+    assert export(case, file)[0] == 0
+
+    found, names = contents(file)
+    assert names == ["letters/id-1.html"]
+    assert {row["notice_id"] for row in found["finding_events"]} == {1, None}
