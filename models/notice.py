@@ -63,7 +63,7 @@ class Notice(Model):
         UUID, references("users.id", on_delete="set null"), service=True, default=ColumnDefault.CALLER_ID,
         label="Issued by",
     )  # fmt: skip
-    issued_at = column(TIMESTAMP, required=True, service=True, default=ColumnDefault.NOW, label="Issued", listed=True)
-    withdrawn_at = column(TIMESTAMP, service=True, label="Withdrawn", listed=True)
+    issued_at = column(TIMESTAMP, required=True, service=True, default=ColumnDefault.NOW, label="Issued")
+    withdrawn_at = column(TIMESTAMP, service=True, label="Withdrawn")
     withdrawn_note = column(TEXT, service=True, label="Reason", example="The findings were corrected.")
     updated_at = column(TIMESTAMP, required=True, service=True, default=ColumnDefault.NOW_ON_WRITE, label="Changed")

@@ -112,7 +112,7 @@ def test_navigation_fits_the_screen(open_page: Callable, width: int) -> None:
         group.locator("summary").click()
         boxes += [each.bounding_box() for each in group.locator("a").all()]
 
-    assert len(boxes) == 12
+    assert len(boxes) == 13
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] < 50 for box in boxes)
 
 

@@ -66,6 +66,23 @@ def send(service: Service) -> Callable:
     return sent
 
 
+def issue_report_and_letter(service: Service) -> None:
+    """Issue a report of a new visit, and a letter about a finding. Functions write these rows."""
+    visit = {"building_id": 1, "inspection_type": "fire", "status": "completed", "date_visited": "2026-01-31"}
+    heads = {**HEADS, "Prefer": "return=representation"}
+    [made] = httpx.post(f"{service.url}/inspections", headers=heads, json=visit).json()
+    [finding] = httpx.get(f"{service.url}/findings?status=eq.open&limit=1", headers=HEADS).json()
+    calls = {
+        "issue_report": {"p_inspection_id": made["id"], "p_kind": "findings", "p_signed_name": LONG_NAME},
+        "issue_notice": {
+            "p_finding_ids": [finding["id"]], "p_to_name": LONG_NAME, "p_to_address": "1 Pier", "p_answer_by": "2100-01-01",
+        },
+    }  # fmt: skip
+    for function, arguments in calls.items():
+        answer = httpx.post(f"{service.url}/rpc/{function}", headers=HEADS, json=arguments)
+        assert answer.status_code == 200, answer.text
+
+
 def test_filters_of_every_list_stand_on_one_line(open_page: Callable, send: Callable) -> None:
     page = open_page("root", size=LAPTOP)
     found = []
@@ -106,6 +123,7 @@ def test_name_without_a_break_does_not_break_the_words_of_other_columns(
         }
         if names:
             send("PATCH", f"{table.name}?{key_filter(table.name, row)}", names)
+    issue_report_and_letter(service)
     document = {**HEADS, "Content-Type": "application/pdf"}
     stored = httpx.post(
         f"{service.url}/storage/v1/object/buildings/1/{LONG_NAME}.pdf", headers=document, content=b"%PDF-1.7\n"

@@ -222,7 +222,7 @@ def show_letter(table: Table, caller: Caller, key: int) -> Response:
 PRESENTATIONS = {
     NAME: Presentation(
         title=lambda row: f"Letter {row['number']}",
-        title_columns=("number",),
+        title_columns=("number", "withdrawn_at"),
         cells={"served_on": service_cell},
         hidden=("content",),
         related_by=("building_id",),
