@@ -75,7 +75,8 @@ def issue_report_and_letter(service: Service) -> None:
     calls = {
         "issue_report": {"p_inspection_id": made["id"], "p_kind": "findings", "p_signed_name": LONG_NAME},
         "issue_notice": {
-            "p_finding_ids": [finding["id"]], "p_to_name": LONG_NAME, "p_to_address": "1 Pier", "p_answer_by": "2100-01-01",
+            "p_finding_ids": [finding["id"]], "p_to_name": LONG_NAME, "p_to_address": "1 Pier",
+            "p_answer_by": "2100-01-01",
         },
     }  # fmt: skip
     for function, arguments in calls.items():
