@@ -94,11 +94,11 @@ def reports_of_other_clients_stay(instance: ServiceInstance) -> None:
 
 @restored
 def letters_are_issued_served_and_withdrawn(instance: ServiceInstance) -> None:
-    """An inspector issues letters about findings of their visits, and records the service of these letters."""
+    """An inspector issues letters about findings of their visits at their client, and records their service."""
     link_moe(instance, "in_progress")
     for who, finding, status in (
         ("root", 4, DONE), ("ada", 1, DONE), ("ada", 4, DENIED), ("ada", 2, HIDDEN), ("bob", 3, DENIED),
-        ("moe", FINDING, DONE), ("moe", 1, DENIED), ("mia", FINDING, HIDDEN),
+        ("moe", FINDING, DONE), ("moe", 1, DENIED), ("moe", 2, DENIED), ("mia", FINDING, HIDDEN),
     ):  # fmt: skip
         answer = call(instance, who, "issue_notice", finding_ids=[finding], **LETTER_ARGUMENTS)
         expect(answer.status == status, (who, finding, answer))
