@@ -19,7 +19,7 @@ from inspections.faults import LetterNotIssued, NoSuchRow
 from inspections.reports.notices import SERVE, WITHDRAW, NoticeState, draft_letter, may_write_letter, read_state
 from models import Notice
 from models.finding_move import UNRESOLVED
-from models.types import InvalidInput
+from models.types import INT64, InvalidInput
 from models.vocabulary import SERVICES
 from routes.console.components import fields, queries, records
 from routes.console.components.fields import FormValues, choices, parameter_fields
@@ -140,6 +140,8 @@ def write_letter(caller: Caller) -> Response:
 @auth.requires(Action.READ, Notice)
 def show_letter_page(caller: Caller, key: int) -> Response:
     """Show the letter as it was issued, to print it."""
+    if key > INT64[1]:
+        raise UnknownPath
     try:
         response = letter_answer(caller, key, MediaType.HTML)
     except NoSuchRow as fault:
@@ -150,6 +152,8 @@ def show_letter_page(caller: Caller, key: int) -> Response:
 
 def state_of(caller: Caller, right: str, key: int) -> NoticeState:
     """Return a letter, and whether the caller may serve or withdraw it. Raise UnknownPath."""
+    if key > INT64[1]:
+        raise UnknownPath
     try:
         with reading() as transaction:
             return read_state(transaction, caller, right, key)
