@@ -171,11 +171,11 @@ with open(Path(sys.argv[2], "else"), "wb", buffering=0) as file:
     except OSError:
         pass
 """
-MOUNT = 'mount -t tmpfs -o size=8m tmpfs "$1"'
+MOUNT = 'mount -t tmpfs -o size=10m tmpfs "$1"'
 
 
 def run_on_small_disk(directory: Path, *words: str) -> subprocess.CompletedProcess:
-    """Run a process whose directory is a disk of 8 MiB."""
+    """Run a process whose directory is a disk of 10 MiB."""
     return subprocess.run(
         ["unshare", "-m", "sh", "-c", f'{MOUNT} && shift && exec "$@"', "sh", str(directory), *words],
         cwd=PROJECT, env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(directory)},
