@@ -112,9 +112,30 @@ def deleted_instrument_takes_its_limits(instance: ServiceInstance) -> None:
         instance.load(cast_world())
 
 
+def instruments_follow_a_granted_inspection(instance: ServiceInstance) -> None:
+    """An admin with a grant on an inspection of another client reads the instrument that its reading names."""
+    try:
+        instance.direct_database.sql("DELETE FROM issued_reports")  # they lock inspections
+        reading = {"inspection_id": 3, "gun_id": OF_ACME, "method": "xrf", "lead_mg_cm2": 0.1}
+        paths = (f"{INSTRUMENTS}{OF_ACME}&select=gun_id", f"{LIMITS}{OF_ACME}&select=gun_id")
+        for expected in ([], [{"gun_id": OF_ACME}]):
+            for path in paths:
+                found = send(instance, "bob", "GET", path)
+                expect(found.json == expected, found)
+            if not expected:
+                expect(send(instance, "root", "POST", "/reports_lead", reading).status == 201, reading)
+    finally:
+        instance.load(cast_world())
+
+
 TAGS = ("xrf_instruments", "xrf_limits", "calibration_checks", "cascade", "root")
 LEAD_PROBES = [
     Probe("the schema keeps a check's client", frozenset(TAGS), schema_keeps_client_of_check),
     Probe("limits follow their instrument", frozenset((*TAGS, "audit")), deleted_instrument_takes_its_limits),
+    Probe(
+        "instruments follow a granted inspection",
+        frozenset((*TAGS, "reports_lead", "client_admin", "bob")),
+        instruments_follow_a_granted_inspection,
+    ),
     Probe("deleted limits are in order", frozenset((*TAGS, "audit")), deleted_limits_are_audited_in_their_order),
 ]
