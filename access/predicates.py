@@ -212,7 +212,7 @@ def of_own_inspection(profile: GrantProfile, row: Row) -> Condition:
     """Rows of inspections of their client."""
     inspection = alias(Inspection, "rule_inspections").c
     is_own = client_ownership(profile, inspection)
-    return sa.exists(sa.literal_column("1")).where(inspection.id == row.inspection_id, is_own)
+    return sa.select(inspection.id).where(inspection.id == row.inspection_id, is_own).exists()
 
 
 def of_visible_building(profile: GrantProfile, row: Row) -> Condition:
