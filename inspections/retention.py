@@ -66,7 +66,7 @@ def kept_until(transaction: Transaction, issued_at: str, years: int) -> datetime
 def require_released(transaction: Transaction, table: str, keys: Sequence[Key], years: int) -> None:
     """Raise ForeignKeyViolation if an inspection of one of these rows has an issued report, withdrawn or not.
 
-    Whoever may delete such a row reads its reports. The details say until when they are kept.
+    Callers who may delete such a row read its reports. The details say until when these are kept.
     """
     newest = newest_statement.all(transaction, UNRESTRICTED, table, keys=[key[0] for key in keys])
     if not newest:

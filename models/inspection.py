@@ -21,7 +21,7 @@ UNTOUCHED = (
     "EXISTS (SELECT 1 FROM inspection_plans\n"  # noqa: S608
     f"        WHERE inspection_id = {{row}}.id AND outcome IS NULL AND touched_at IS NULL){WITHOUT_RECORDS}"
 )
-"""A planned visit that nobody edited and that has no records, in SQL about `{row}`. Its schedule may remove it."""
+"""A planned visit without edits and records, in SQL about `{row}`. Its schedule may remove it."""
 
 CLOSED_CHECK = "inspections_closed_check"
 

@@ -61,7 +61,7 @@ def next_number(transaction: Transaction, table: str, client_id: int) -> str:
     """Return the next number of a client in the year of TIMEZONE: the highest one and 1, such as `2026-000017`.
 
     An archive may have brought numbers of another form. They do not count.
-    `transaction` holds the writer lock, or that of this client, so that nobody else takes the number before its end.
+    `transaction` holds the writer lock, or that of this client, so that no other transaction takes the number.
     """
     assert transaction.writes, "numbers need the writer lock"
     transaction.require_client(client_id)
